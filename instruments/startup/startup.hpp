@@ -1,0 +1,70 @@
+#pragma once
+// Reads a server's start-up log: which phase, how far, ready or failed, and why. Bytes in, state out; no clock, no file.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace campaign::startup {
+
+enum class Phase {
+    none,
+    start,
+    config,
+    distributed_init,
+    weights,
+    compile,
+    kv_cache,
+    warmup,
+    graphs,
+    api_start,
+    ready,
+    serving
+};
+enum class Outcome { loading, ready, failed, stalled, stopped };
+[[nodiscard]] std::string_view to_string(Phase phase);
+[[nodiscard]] std::string_view to_string(Outcome outcome);
+
+struct Progress {
+    Phase phase = Phase::none;
+    Outcome outcome = Outcome::loading;
+    std::optional<int> percent;   ///< as last shown in this phase
+    std::optional<int> shards_done;
+    std::optional<int> shards_total;
+    std::optional<double> phase_left_s;   ///< the bar's own estimate, seconds
+    std::string failure_kind;             ///< "cuda_oom", "port_in_use", ... ; "" when none
+    std::string evidence;                 ///< the line that decided
+    std::uint64_t evidence_line = 0;      ///< from 1
+    std::string last_line;                ///< last line with real progress
+    std::string server;                   ///< "vllm"
+    std::string version;
+    int runs = 0;                  ///< starts seen
+    bool profiler_armed = false;   ///< the log says profiler routes are on
+    std::vector<std::string> warnings;
+};
+
+/// Incremental: any split of the same bytes gives the same state. Lines end at LF; CR separates redrawn bars; escapes are
+/// removed.
+class Reader {
+public:
+    Reader();
+    ~Reader();
+    Reader(Reader&&) noexcept;
+    Reader& operator=(Reader&&) noexcept;
+
+    void feed(std::string_view bytes);
+    /// The input ended: an unfinished last line counts.
+    void finish();
+    [[nodiscard]] const Progress& progress() const;
+    /// Rises by one whenever a line meant progress; what a stall watch looks at.
+    [[nodiscard]] std::uint64_t activity() const;
+
+private:
+    struct Machine;
+    std::unique_ptr<Machine> machine_;
+};
+
+}   // namespace campaign::startup
