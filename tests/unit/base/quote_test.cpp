@@ -51,8 +51,8 @@ TEST(ShellQuote, RandomBytesComeBackFromARealShellUnchanged) {
         std::string expected;
         for (int n = 0; n < 30; ++n) {
             std::string word;
-            const unsigned length = random() % 20;
-            for (unsigned i = 0; i < length; ++i) word += static_cast<char>(1 + random() % 255);
+            const auto length = random() % 20;
+            for (std::uint_fast32_t i = 0; i < length; ++i) word += static_cast<char>(1 + static_cast<int>(random() % 255));
             expected += word + '\0';
             words.push_back(word);
         }
