@@ -54,6 +54,16 @@ storage::EventRow event_row(storage::Id campaign, storage::Micros at, std::strin
 
 Async<Outcome> Track::perform(Step& step) {
     const std::string path = path_ + "/" + std::to_string(++ordinal_) + "/" + step.name();
+    if (campaign_.rehearsal != nullptr) {
+        Planned planned;
+        planned.path = path;
+        planned.title = step.title();
+        planned.host = step.host();
+        planned.command = step.command();
+        planned.effect = step.effect();
+        campaign_.rehearsal->push_back(std::move(planned));
+        co_return Outcome::done(step.example(), "rehearsed");
+    }
     const json::object input = step.input();
     const std::string hash = sha256(canonical(input));
     const auto known = campaign_.memo.find(path);

@@ -20,6 +20,15 @@ struct ServiceLink {
     [[nodiscard]] const std::string& unit() const { return service.unit.empty() ? service.name : service.unit; }
 };
 
+/// A step that a rehearsal met.
+struct Planned {
+    std::string path;
+    std::string title;
+    std::string host;
+    std::string command;
+    Effect effect = Effect::observe;
+};
+
 /// A campaign's state in memory, all of it also in the journal.
 struct Campaign {
     Campaign(World& world_, storage::CampaignRow row_, plans::Plan plan_);
@@ -28,6 +37,8 @@ struct Campaign {
     storage::CampaignRow row;
     plans::Plan plan;
     std::map<std::string, storage::StepRow> memo;   ///< by path
+    std::set<std::string> marks;                            ///< changes of phases that are on record
+    std::vector<Planned>* rehearsal = nullptr;              ///< set: nothing is done, each step is noted here
     bool stopping = false;                          ///< the daemon ends; nothing is decided any more
 
     /// The service's link; made at first use.

@@ -61,6 +61,8 @@ public:
     virtual Async<Result<json::object>> before(Scope& scope);
     [[nodiscard]] virtual std::vector<Undo> undos() const { return {}; }
     virtual Async<Outcome> act(Scope& scope, const json::object& before) = 0;
+    /// What the outcome would look like, for a rehearsal (plan explain): enough for the method to go on, and no more.
+    [[nodiscard]] virtual json::object example() const { return {}; }
     /// For transitions: was the intent carried out? Reads only.
     virtual Async<Confirmation> confirm(Scope& scope, const json::object& before);
 };

@@ -45,6 +45,7 @@ struct World {
     http::Client& http;
     const storage::Vault& vault;
     std::filesystem::path agent;   ///< campaign-agent: copied to hosts, run beside the daemon
+    std::string agent_sha256;
 };
 
 }   // namespace campaign::engine
