@@ -31,6 +31,13 @@ struct ServiceState {
     std::vector<std::string> drop_ins;
 };
 
+/// A reason not to restart a service in another mode, by the code of the reference list ("detached", "pending-edit", ...).
+struct Obstacle {
+    std::string code;
+    std::string sentence;
+    std::string next;   ///< what the operator can do
+};
+
 /// The service exactly as it was found: what restore must bring back, and what it is verified against.
 /// Secrets in the environment are kept as hashes: values never leave the host.
 struct Baseline {
@@ -44,7 +51,18 @@ struct Baseline {
     std::uint64_t start_limit_interval_us = 0;
     std::uint64_t start_timeout_us = 0;   ///< TimeoutStartUSec; UINT64_MAX: infinity
     std::uint64_t stop_timeout_us = 0;
-    int server_pid = 0;   ///< the process whose argv is the server's (not a wrapper's)
+    int server_pid = 0;   ///< the process whose argv is the server's (not a wrapper's); 0: none was found
+
+    // What render needs to know beside it.
+    std::string server_kind;                      ///< "vllm", ...; "" when the program is not a known one
+    std::string how;                              ///< direct, shell, wrapper, container; process: direct
+    std::string exec_path;                        ///< the program of configured_argv as the manager resolves it
+    std::vector<std::string> exec_flags;          ///< ignore-failure, no-env-expand, privileged, ...
+    std::string unit_type;                        ///< simple, notify, oneshot, ...
+    std::map<std::string, std::string> sandbox;   ///< ProtectSystem, ProtectHome, PrivateTmp, ... where they are on
+    std::vector<std::string> environment_files;
+    std::vector<std::string> dependents;   ///< services that a restart restarts too
+    std::vector<Obstacle> obstacles;       ///< why it must not be restarted in another mode; render refuses with the first
 };
 [[nodiscard]] boost::json::object to_json(const Baseline& baseline);
 [[nodiscard]] Result<Baseline> baseline_from_json(const boost::json::value& value);
@@ -54,6 +72,8 @@ struct Baseline {
 struct Override {
     std::vector<std::string> prefix;      ///< words before the command (nsys launch ...)
     std::vector<std::string> arguments;   ///< words after the server's own
+    std::vector<std::string>
+        removes;   ///< options of the present command line to leave out, with their values and dotted forms
     std::map<std::string, std::string> environment;
     std::vector<std::string> writable;   ///< folders the server must be able to write
     std::string marker;                  ///< comment lines that say whose it is: campaign, owner, expiry

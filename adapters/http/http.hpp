@@ -1,7 +1,9 @@
 #pragma once
 // HTTP to inference servers: libcurl's multi interface on the one loop.
 
+#include <boost/asio/any_io_executor.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,5 +38,9 @@ public:
     virtual ~Client() = default;
     virtual Async<Result<Response>> send(Request request) = 0;
 };
+
+/// libcurl's multi interface on `executor`, which must be of one thread; requests run side by side. No redirect is followed,
+/// no proxy is used, only http and https are spoken. Requests must have ended when it is destroyed.
+[[nodiscard]] std::unique_ptr<Client> make_client(boost::asio::any_io_executor executor);
 
 }   // namespace campaign::http

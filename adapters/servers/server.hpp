@@ -42,6 +42,7 @@ enum class Health { ready, loading, down, dead };
 struct ProfilerSetting {
     std::vector<std::string> arguments;
     std::map<std::string, std::string> environment;
+    std::vector<std::string> removes;   ///< options that stand in the present command line and must go: never two settings
 };
 
 struct Token {
