@@ -51,7 +51,8 @@ void banner(std::vector<LoadMoment>& script, const Options& options) {
                                       "\n  █▄█▀ █     █     █     █  model   " + options.model +
                                       "\n   ▀▀  ▀▀▀▀▀ ▀▀▀▀▀ ▀     ▀\n");
                           std::string arguments = "non-default args: {'model_tag': '" + options.model + "'";
-                          for (const auto& [key, value] : options.non_default) arguments += ", '" + key + "': " + value;
+                          for (const auto& [key, value] : options.non_default)
+                              arguments.append(", '").append(key).append("': ").append(value);
                           log.api("INFO", "utils.py:277", arguments + "}");
                       }});
     script.push_back({0.02, [options](const Log& log) {
@@ -70,17 +71,17 @@ void engine_start(std::vector<LoadMoment>& script, const Options& options) {
                                          options.model + "', max_seq_len=" + std::to_string(options.max_model_len) +
                                          ", tensor_parallel_size=" + std::to_string(options.tensor_parallel));
                       }});
-    script.push_back({0.06, [options](const Log& log) {
-                          for (int rank = options.tensor_parallel - 1; rank >= 0; --rank) {
-                              const std::string r = std::to_string(rank);
-                              log.worker(rank, "INFO", "parallel_state.py:1790",
-                                         "rank " + r + " in world size " + std::to_string(options.tensor_parallel) +
-                                             " is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank " + r +
-                                             ", EP rank N/A, EPLB rank N/A");
-                          }
-                          if (options.tensor_parallel > 1)
-                              log.worker(0, "INFO", "pynccl.py:111", "vLLM is using nccl==2.28.9");
-                      }});
+    script.push_back(
+        {0.06, [options](const Log& log) {
+             for (int rank = options.tensor_parallel - 1; rank >= 0; --rank) {
+                 const std::string r = std::to_string(rank);
+                 std::string text = "rank " + r + " in world size ";
+                 text.append(std::to_string(options.tensor_parallel)).append(" is assigned as DP rank 0, PP rank 0, ");
+                 text.append("PCP rank 0, TP rank ").append(r).append(", EP rank N/A, EPLB rank N/A");
+                 log.worker(rank, "INFO", "parallel_state.py:1790", text);
+             }
+             if (options.tensor_parallel > 1) log.worker(0, "INFO", "pynccl.py:111", "vLLM is using nccl==2.28.9");
+         }});
     script.push_back({0.08, [options](const Log& log) {
                           for (int rank = 0; rank < options.tensor_parallel; ++rank)
                               log.worker(rank, "INFO", "gpu_model_runner.py:5012",
@@ -173,7 +174,7 @@ void graphs(std::vector<LoadMoment>& script, const Options& options) {
     script.push_back({0.99, [](const Log& log) { log.api("INFO", "api_server.py:592", "Supported tasks: ['generate']"); }});
 }
 
-constexpr const char* oom =
+constexpr std::string_view oom =
     "CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a total capacity of 93.09 GiB of which 739.81 MiB is free. "
     "Including "
     "non-PyTorch memory, this process has 92.34 GiB memory in use. Of the allocated memory 91.68 GiB is allocated by "
@@ -232,13 +233,12 @@ void say_out_of_memory(const Log& log) {
     log.worker(
         0, "ERROR", "gpu_model_runner.py:5088",
         "Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization to free memory for weights.");
-    log.worker(
-        0, "ERROR", "multiproc_executor.py:871",
-        std::string{
-            "WorkerProc failed to start.\nTraceback (most recent call last):\n"
-            "  File \"/opt/vllm/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py\", line 213, in load_model\n"
-            "    self.model_runner.load_model(eep_scale_up=eep_scale_up)\ntorch.OutOfMemoryError: "} +
-            oom);
+    std::string traceback =
+        "WorkerProc failed to start.\nTraceback (most recent call last):\n"
+        "  File \"/opt/vllm/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py\", line 213, in load_model\n"
+        "    self.model_runner.load_model(eep_scale_up=eep_scale_up)\ntorch.OutOfMemoryError: ";
+    traceback += oom;
+    log.worker(0, "ERROR", "multiproc_executor.py:871", traceback);
     say_engine_failed(log);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -41,7 +42,9 @@ std::string environment_hash(const Environment& all) {
     std::uint64_t hash = 14695981039346656037ull;
     for (const auto& [name, value] : all) {
         if (name == "INVOCATION_ID" || name == "JOURNAL_STREAM" || name == "SYSTEMD_EXEC_PID" || name == "_") continue;
-        for (const char c : name + "=" + value + "\n") hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+        for (const std::string_view part :
+             {std::string_view{name}, std::string_view{"="}, std::string_view{value}, std::string_view{"\n"}})
+            for (const char c : part) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
     }
     char text[20];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
@@ -57,8 +60,8 @@ int spawn_child(const std::string& title, int argc, char** argv) {
     if (::getppid() != parent) ::_exit(0);
     char* const begin = argv[0];
     char* const end = argv[argc - 1] + std::strlen(argv[argc - 1]);
-    std::memset(begin, 0, static_cast<std::size_t>(end - begin));
-    std::memcpy(begin, title.data(), std::min(title.size(), static_cast<std::size_t>(end - begin)));
+    std::fill(begin, end, '\0');
+    std::copy_n(title.begin(), std::min<std::ptrdiff_t>(std::ssize(title), end - begin), begin);
     ::prctl(PR_SET_NAME, title.substr(0, 15).c_str());
     for (int fd = 0; fd < 3; ++fd) ::close(fd);
     for (;;) ::pause();

@@ -72,7 +72,7 @@ Async<void> Profile::write_traces() {
     std::vector<std::pair<std::string, std::string>> files;
     const auto& config = options_.profiler;
     if (config.profiler == "torch" && options_.faults.stop != "no_files") {
-        const auto now_ns = realtime_us() * 1000;
+        const std::int64_t now_ns = realtime_us() * 1000;
         for (int rank = 0; rank < options_.tensor_parallel; ++rank) {
             if (options_.faults.missing_rank == rank) continue;
             const auto& workers = log_.pids().workers;
@@ -81,7 +81,7 @@ Async<void> Profile::write_traces() {
             std::string text = worker_trace(steps_, of);
             if (config.gzip) text = gzip(text);
             if (options_.faults.torn_rank == rank) text.resize(text.size() * 6 / 10);
-            files.emplace_back(trace_file_name(rank, now_ns + rank * 1000, config.gzip), std::move(text));
+            files.emplace_back(trace_file_name(rank, now_ns + std::int64_t{1000} * rank, config.gzip), std::move(text));
         }
         if (!config.ignore_frontend) {
             char host[256] = "localhost";

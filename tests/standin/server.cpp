@@ -112,7 +112,7 @@ Async<void> Server::session(tcp::socket socket) {
     own.stream.socket().set_option(tcp::no_delay{true}, failed);
     for (;;) {
         http::request_parser<http::string_body> parser;
-        parser.body_limit(32 * 1024 * 1024);
+        parser.body_limit(std::uint64_t{32} << 20);
         own.stream.expires_after(std::chrono::seconds{5});   // uvicorn's keep-alive
         co_await http::async_read(own.stream, own.buffer, parser, asio::redirect_error(asio::use_awaitable, failed));
         if (failed) break;

@@ -127,7 +127,7 @@ public:
         http::response<http::string_body> response;
         boost::system::error_code failed;
         http::read(stream, buffer, response, failed);
-        if (failed) return {0, response.body(), failed.message()};
+        if (failed) return {0, "", failed.message()};
         return {static_cast<int>(response.result_int()), response.body(), std::string{response[http::field::allow]}};
     }
     Answer get(const std::string& target) const { return ask(http::verb::get, target); }
@@ -140,12 +140,11 @@ private:
         const int log = ::open((folder_ + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         ::dup2(log, 1);
         ::dup2(log, 2);
-        std::vector<char*> argv;
-        std::vector<char*> envp;
-        for (auto& word : words) argv.push_back(word.data());
-        for (auto& variable : environment) envp.push_back(variable.data());
-        argv.push_back(nullptr);
-        envp.push_back(nullptr);
+        std::vector<char*> argv(words.size() + 1, nullptr);
+        std::vector<char*> envp(environment.size() + 1, nullptr);
+        const auto data = [](std::string& text) { return text.data(); };
+        std::transform(words.begin(), words.end(), argv.begin(), data);
+        std::transform(environment.begin(), environment.end(), envp.begin(), data);
         ::execve(argv[0], argv.data(), envp.data());
         ::_exit(127);
     }
