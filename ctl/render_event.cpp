@@ -170,7 +170,7 @@ std::string render_event(const json::value& event, const Style& style) {
     const json::value* data = member(event, "data");
     const WallTime at = time_at(event, "at").value_or(WallTime{});
     const std::string kind = text_at(event, "kind");
-    static const json::value nothing{json::object{}};
+    static const json::value nothing = json::object{};
     const Words words = words_of(event, kind, data == nullptr ? nothing : *data, at);
     return format_clock(at) + " " + paint(style, words.tone, std::string(1, words.sign)) + " " + words.text;
 }

@@ -327,7 +327,7 @@ Async<Result<json::object>> Server::State::answer(const Target& target, const Re
     }
     const Result<json::object> body = body_object(request);
     if (!body) co_return body.error();
-    const json::value sent{*body};
+    const json::value sent(*body);   // braces would make a list of it
     if (target.route == Route::submit || target.route == Route::explain) {
         std::optional<std::string> plan = string_at(sent, "plan");
         if (!plan) co_return missing("plan");
