@@ -59,7 +59,7 @@ struct PhaseRow {
 struct StepRow {
     Id id = 0;
     Id campaign = 0;
-    int number = 0;   ///< counted in its campaign from 1: the N of label sN; given by the journal
+    int number = 0;     ///< counted in its campaign from 1: the N of label sN; given by the journal
     std::string path;   ///< "where-does-decode-go/torch-profile/3/restart-unit"; unique in a campaign
     std::string input_hash;
     std::string input_json;
@@ -170,7 +170,7 @@ public:
                                             std::optional<Micros> ended, const std::string& error_json) = 0;
     virtual Result<void> request_cancel(Id campaign, const std::string& by) = 0;
     virtual Result<Id> put_phase(const PhaseRow& row) = 0;   ///< insert or update by (campaign, ordinal)
-    virtual Result<int> step_number(Id step) = 0;   ///< the N of label sN, counted in its campaign from 1
+    virtual Result<int> step_number(Id step) = 0;            ///< the N of label sN, counted in its campaign from 1
     virtual Result<Id> begin_step(
         const StepRow& row) = 0;   ///< intent; an existing intent of that path counts another attempt
     virtual Result<void> end_step(Id step, StepState state, const std::string& outcome_json, const std::string& evidence,
@@ -194,6 +194,12 @@ public:
     virtual Result<void> begin() = 0;
     virtual Result<void> commit() = 0;
     virtual void rollback() = 0;
+    // A piece of a transaction that can be taken back alone.
+    virtual Result<void> savepoint() = 0;
+    virtual Result<void> release() = 0;
+    virtual Result<void> undo_savepoint() = 0;
+    /// Moves the log into the database, so that it stays small; harmless at any time outside a transaction.
+    virtual void checkpoint() = 0;
 };
 
 /// A read-only connection: a consistent view a call. Used on one thread.

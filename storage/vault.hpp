@@ -29,7 +29,8 @@ public:
     [[nodiscard]] Result<std::filesystem::path> find(std::string_view sha256) const;
     /// Reads it again and compares.
     [[nodiscard]] Result<void> verify(std::string_view sha256) const;
-    /// A new empty folder on the vault's file system for files on their way in.
+    /// The folder of that name, on the vault's file system, for files on their way in: the same at the next call, so that a
+    /// transfer that was cut goes on.
     [[nodiscard]] Result<std::filesystem::path> incoming(std::string_view name) const;
 
     /// A file name made safe to show and to write: no separators, no leading dot, no control characters, at most 200 bytes.

@@ -26,7 +26,8 @@ public:
         using namespace asio::experimental::awaitable_operators;
         co_await load_history();
         std::variant<Outcome, std::monostate> ended = co_await (watch() || follow());
-        Outcome outcome = ended.index() == 0 ? std::get<0>(std::move(ended)) : Outcome::from(Error{ErrorKind::bug, "the log's follower ended", "", "", ""});
+        Outcome outcome = ended.index() == 0 ? std::get<0>(std::move(ended))
+                                             : Outcome::from(Error{ErrorKind::bug, "the log's follower ended", "", "", ""});
         co_await close(outcome);
         co_return outcome;
     }
@@ -36,7 +37,8 @@ private:
     [[nodiscard]] Seconds elapsed() const { return Seconds{clock().wall() - engine::wall_time(step_.start_.at)}; }
 
     Async<void> load_history() {
-        const Result<std::vector<storage::LoadRow>> rows = scope_.world().journal.reader().loads(step_.host(), step_.service_);
+        const Result<std::vector<storage::LoadRow>> rows =
+            scope_.world().journal.reader().loads(step_.host(), step_.service_);
         if (rows) {
             for (const storage::LoadRow& row : *rows) history_.push_back({Seconds{row.seconds}, row.finished});
         }
@@ -45,7 +47,8 @@ private:
         co_return;
     }
 
-    /// Never returns by itself: the log goes on until the watch has its answer. A lost line is taken up after the last cursor.
+    /// Never returns by itself: the log goes on until the watch has its answer. A lost line is taken up after the last
+    /// cursor.
     Async<std::monostate> follow() {
         std::string cursor = step_.start_.cursor;
         for (int failures = 0;;) {
@@ -95,7 +98,8 @@ private:
         boost::system::error_code ignored;
         co_await woken_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
         const auto state = co_await asio::this_coro::cancellation_state;
-        if (state.cancelled() != asio::cancellation_type::none) throw boost::system::system_error{asio::error::operation_aborted};
+        if (state.cancelled() != asio::cancellation_type::none)
+            throw boost::system::system_error{asio::error::operation_aborted};
     }
 
     Async<Outcome> watch() {
@@ -125,14 +129,16 @@ private:
                 ++probes_;
                 if (std::optional<Outcome> ready = co_await probe()) co_return *ready;
                 const Seconds at = elapsed();
-                next_probe = clock().mono() + std::chrono::duration_cast<MonoTime::duration>(ready_said ? Seconds{0.2} : schedule.next_after(at) - at);
+                next_probe = clock().mono() + std::chrono::duration_cast<MonoTime::duration>(
+                                                  ready_said ? Seconds{0.2} : schedule.next_after(at) - at);
             }
             if (clock().mono() - progressed_at_ > scope_.campaign().plan.limits.stall) {
                 co_return over("stalled", ErrorKind::timed_out,
                                "no sign of progress for " + format_span(scope_.campaign().plan.limits.stall), log.last_line);
             }
             if (elapsed() > scope_.campaign().plan.limits.load) {
-                co_return over("stalled", ErrorKind::timed_out, "the load takes longer than limits.load allows", log.last_line);
+                co_return over("stalled", ErrorKind::timed_out, "the load takes longer than limits.load allows",
+                               log.last_line);
             }
             if (clock().mono() >= next_report) {
                 next_report = clock().mono() + 1s;
@@ -152,13 +158,15 @@ private:
         }
         state_text_ = now->active + "/" + now->sub;
         if (!boot_id_.empty() && now->boot_id != boot_id_) {
-            co_return over("failed", ErrorKind::conflict, step_.host() + " was rebooted while the model loaded", "boot_id " + now->boot_id);
+            co_return over("failed", ErrorKind::conflict, step_.host() + " was rebooted while the model loaded",
+                           "boot_id " + now->boot_id);
         }
         boot_id_ = now->boot_id;
         const bool other_start = !now->invocation.empty() && now->invocation != step_.start_.invocation;
         if (now->active == "failed" || (now->active == "inactive" && !now->job_pending)) {
-            const std::string seen = "ActiveState=" + now->active + " Result=" + now->result +
-                                     (now->exit_status ? " ExecMainStatus=" + std::to_string(*now->exit_status) : std::string{});
+            const std::string seen =
+                "ActiveState=" + now->active + " Result=" + now->result +
+                (now->exit_status ? " ExecMainStatus=" + std::to_string(*now->exit_status) : std::string{});
             co_return failed_by_log(seen);
         }
         if (other_start || now->sub == "auto-restart") {
@@ -188,7 +196,8 @@ private:
         }
         const Result<host::ServiceState> now = co_await link_.manager->look(step_.unit());
         if (!now) co_return std::nullopt;
-        if (now->invocation != step_.start_.invocation) co_return failed_by_log("another start answers: " + printable(now->invocation, 60));
+        if (now->invocation != step_.start_.invocation)
+            co_return failed_by_log("another start answers: " + printable(now->invocation, 60));
         json::object facts;
         facts["seconds"] = elapsed().count();
         facts["healthy_at"] = format_time(answered);
@@ -199,8 +208,9 @@ private:
         facts["log_lines"] = lines_;
         facts["log_readable"] = lines_ > 0;
         facts["one_token_ms"] = token->took.count();
-        co_return Outcome::done(std::move(facts), "ready after " + format_span(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed())) + ": active, healthy, model listed, one token; " +
-                                                      std::to_string(probes_) + " probes");
+        co_return Outcome::done(
+            std::move(facts), "ready after " + format_span(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed())) +
+                                  ": active, healthy, model listed, one token; " + std::to_string(probes_) + " probes");
     }
 
     Outcome failed_by_log(const std::string& seen) {
@@ -213,9 +223,11 @@ private:
     Outcome over(const std::string& how, ErrorKind kind, const std::string& why, const std::string& evidence) {
         verdict_ = how;
         const startup::Progress& log = reader_.progress();
-        std::string what = step_.on_host() + (how == "stalled" ? " stalled while it loaded its model" : " did not become ready");
+        std::string what =
+            step_.on_host() + (how == "stalled" ? " stalled while it loaded its model" : " did not become ready");
         if (log.phase != startup::Phase::none) what += ", in phase " + std::string{startup::to_string(log.phase)};
-        Outcome outcome = Outcome::from(Error{kind, what, why, printable(evidence, 600), "campaignctl artifacts " + scope_.campaign().row.name + " has the log"});
+        Outcome outcome = Outcome::from(Error{kind, what, why, printable(evidence, 600),
+                                              "campaignctl artifacts " + scope_.campaign().row.name + " has the log"});
         outcome.value["failure_kind"] = log.failure_kind;
         outcome.value["phase"] = startup::to_string(log.phase);
         outcome.value["seconds"] = elapsed().count();
@@ -228,22 +240,29 @@ private:
         json::object data;
         data["subject"] = step_.on_host();
         data["for"] = "model ready";
-        data["phase"] = log.phase == startup::Phase::none ? json::value(nullptr) : json::value(startup::to_string(log.phase));
+        data["phase"] =
+            log.phase == startup::Phase::none ? json::value(nullptr) : json::value(startup::to_string(log.phase));
         data["percent"] = log.percent ? json::value(*log.percent) : json::value(nullptr);
-        data["shards"] = log.shards_done && log.shards_total ? json::value(json::array{*log.shards_done, *log.shards_total}) : json::value(nullptr);
+        data["shards"] = log.shards_done && log.shards_total ? json::value(json::array{*log.shards_done, *log.shards_total})
+                                                             : json::value(nullptr);
         data["elapsed_s"] = elapsed().count();
         data["began"] = format_time(engine::wall_time(step_.start_.at));
-        data["expected_s"] = estimate_.loads > 0 ? json::value(json::array{estimate_.p50.count(), estimate_.p90.count()}) : json::value(nullptr);
+        data["expected_s"] = estimate_.loads > 0 ? json::value(json::array{estimate_.p50.count(), estimate_.p90.count()})
+                                                 : json::value(nullptr);
         data["history"] = estimate_.loads;
         const auto in = std::chrono::duration_cast<std::chrono::microseconds>(next_probe - clock().mono());
         data["next_probe"] = format_time(clock().wall() + in);
-        const auto stall_in = std::chrono::duration_cast<std::chrono::microseconds>(progressed_at_ + scope_.campaign().plan.limits.stall - clock().mono());
+        const auto stall_in = std::chrono::duration_cast<std::chrono::microseconds>(
+            progressed_at_ + scope_.campaign().plan.limits.stall - clock().mono());
         data["gives_up"] = format_time(clock().wall() + stall_in);
-        data["last_log_s"] = last_line_at_ ? json::value(std::chrono::duration<double>(clock().mono() - *last_line_at_).count()) : json::value(nullptr);
+        data["last_log_s"] = last_line_at_
+                                 ? json::value(std::chrono::duration<double>(clock().mono() - *last_line_at_).count())
+                                 : json::value(nullptr);
         data["line"] = printable(log.last_line, 200);
         data["unit"] = state_text_;
         data["state"] = std::move(state);
-        const std::string fingerprint = std::string{startup::to_string(log.phase)} + std::to_string(log.percent.value_or(-1));
+        const std::string fingerprint =
+            std::string{startup::to_string(log.phase)} + std::to_string(log.percent.value_or(-1));
         const bool changed = fingerprint != reported_;
         if (!changed && clock().mono() < quiet_until_) co_return;   // a line a change, else one in ten seconds
         reported_ = fingerprint;
@@ -260,7 +279,8 @@ private:
             detail["dropped"] = dropped_;
             detail["gap"] = gap_;
             std::string text = engine::redact(log_);
-            const Result<std::string> kept = co_await scope_.keep("log", "load-" + step_.mode_ + ".log", std::move(text), step_.host() + ":" + step_.unit(), std::move(detail));
+            const Result<std::string> kept = co_await scope_.keep("log", "load-" + step_.mode_ + ".log", std::move(text),
+                                                                  step_.host() + ":" + step_.unit(), std::move(detail));
             if (kept) outcome.value["log_sha256"] = *kept;
         }
         storage::LoadRow row;
@@ -319,4 +339,4 @@ Async<Outcome> AwaitReady::act(Scope& scope, const json::object&) {
     co_return co_await watch.run();
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -8,7 +8,8 @@
 namespace campaign::methods {
 
 /// done: ready is proven (unit active with our invocation, health, model listed, one token). failed: why, with the evidence
-/// line; error kind `failed` (the server failed), `timed_out` (stalled or over its limit), `conflict` (another restart happened).
+/// line; error kind `failed` (the server failed), `timed_out` (stalled or over its limit), `conflict` (another restart
+/// happened).
 class AwaitReady final : public ServiceStep {
 public:
     struct Start {
@@ -42,4 +43,4 @@ private:
     Start start_;
 };
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -53,7 +53,8 @@ public:
         std::string label;
         if (earlier) {
             for (const storage::DecisionRow& old : *earlier) {   // a crash right after this was written: it stands
-                if (old.phase == row.phase && old.candidates_json == row.candidates_json && old.state != "superseded") label = old.label;
+                if (old.phase == row.phase && old.candidates_json == row.candidates_json && old.state != "superseded")
+                    label = old.label;
             }
         }
         if (label.empty()) {
@@ -74,7 +75,8 @@ public:
             json::object event;
             event["subject"] = label;
             event["chosen"] = row.chosen;
-            event["detail"] = phase_.name + ": " + (row.chosen.empty() ? "nothing yet" : row.chosen) + explain_losers(decision);
+            event["detail"] =
+                phase_.name + ": " + (row.chosen.empty() ? "nothing yet" : row.chosen) + explain_losers(decision);
             co_await scope.event("decision", std::move(event));
         }
         json::object facts;
@@ -83,7 +85,8 @@ public:
         facts["mode"] = std::string{engine::to_string(decision.mode)};
         facts["cannot_show"] = decision.cannot_show;
         json::array deferred;
-        for (const plans::MethodKind method : decision.deferred) deferred.emplace_back(std::string{plans::to_string(method)});
+        for (const plans::MethodKind method : decision.deferred)
+            deferred.emplace_back(std::string{plans::to_string(method)});
         facts["deferred"] = std::move(deferred);
         std::string why;
         for (const engine::Judged& judged : decision.candidates) {
@@ -91,10 +94,12 @@ public:
                 if (judged.down_high) facts["down_high_s"] = judged.down_high->count();
                 break;
             }
-            why += (why.empty() ? "" : "; ") + std::string{plans::to_string(judged.candidate.method)} + " " + std::string{engine::to_string(judged.verdict)} + ": " + judged.why;
+            why += (why.empty() ? "" : "; ") + std::string{plans::to_string(judged.candidate.method)} + " " +
+                   std::string{engine::to_string(judged.verdict)} + ": " + judged.why;
         }
         facts["why_not_deeper"] = why;
-        std::string seen = label + ": " + (row.chosen.empty() ? "nothing is possible and allowed now" : row.chosen) + (why.empty() ? "" : " (" + why + ")");
+        std::string seen = label + ": " + (row.chosen.empty() ? "nothing is possible and allowed now" : row.chosen) +
+                           (why.empty() ? "" : " (" + why + ")");
         co_return Outcome::done(std::move(facts), printable(seen, 600));
     }
 
@@ -103,7 +108,8 @@ private:
         std::string text;
         for (const engine::Judged& judged : decision.candidates) {
             if (judged.verdict == engine::Verdict::chosen) continue;
-            text += "; " + std::string{plans::to_string(judged.candidate.method)} + " " + std::string{engine::to_string(judged.verdict)} + ": " + printable(judged.why, 200);
+            text += "; " + std::string{plans::to_string(judged.candidate.method)} + " " +
+                    std::string{engine::to_string(judged.verdict)} + ": " + printable(judged.why, 200);
         }
         return text;
     }
@@ -115,9 +121,12 @@ private:
 
 class AwaitApproval final : public Step {
 public:
-    AwaitApproval(Campaign& campaign, const plans::Phase& phase, const Choice& choice) : campaign_{campaign}, phase_{phase}, choice_{choice} {}
+    AwaitApproval(Campaign& campaign, const plans::Phase& phase, const Choice& choice)
+        : campaign_{campaign}, phase_{phase}, choice_{choice} {}
     [[nodiscard]] std::string name() const override { return "await-approval"; }
-    [[nodiscard]] std::string title() const override { return "wait for a word on " + choice_.label + " (" + phase_.name + ")"; }
+    [[nodiscard]] std::string title() const override {
+        return "wait for a word on " + choice_.label + " (" + phase_.name + ")";
+    }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
     [[nodiscard]] json::object input() const override {
         json::object object;
@@ -134,7 +143,8 @@ public:
         const storage::Micros expires = int_at(before, "expires").value_or(0);
         bool asked = false;
         for (;;) {
-            const Result<std::vector<storage::ApprovalRow>> given = scope.world().journal.reader().approvals(campaign_.row.id);
+            const Result<std::vector<storage::ApprovalRow>> given =
+                scope.world().journal.reader().approvals(campaign_.row.id);
             const storage::Micros now = engine::micros(scope.clock().wall());
             if (given) {
                 for (const storage::ApprovalRow& approval : *given) {
@@ -144,7 +154,8 @@ public:
                     facts["candidate"] = approval.candidate;
                     facts["by"] = approval.by;
                     facts["at"] = approval.at;
-                    co_return Outcome::done(std::move(facts), printable(approval.by, 80) + " approved " + approval.candidate);
+                    co_return Outcome::done(std::move(facts),
+                                            printable(approval.by, 80) + " approved " + approval.candidate);
                 }
             }
             if (now >= expires) {
@@ -162,7 +173,8 @@ public:
                 const std::string first{plans::to_string(choice_.deferred.front())};
                 json::object need;
                 need["subject"] = choice_.label;
-                need["what"] = "approve " + first + " for " + phase_.name + ", or cancel; dropped at " + format_time(engine::wall_time(expires));
+                need["what"] = "approve " + first + " for " + phase_.name + ", or cancel; dropped at " +
+                               format_time(engine::wall_time(expires));
                 need["command"] = "campaignctl approve " + campaign_.row.name + " " + choice_.label + " " + first;
                 need["state"] = "open";
                 co_await scope.event("need", std::move(need));
@@ -187,9 +199,12 @@ private:
 
 class AwaitWindow final : public Step {
 public:
-    AwaitWindow(Campaign& campaign, engine::Window window, Seconds needed) : campaign_{campaign}, window_{std::move(window)}, needed_{needed} {}
+    AwaitWindow(Campaign& campaign, engine::Window window, Seconds needed)
+        : campaign_{campaign}, window_{std::move(window)}, needed_{needed} {}
     [[nodiscard]] std::string name() const override { return "await-window"; }
-    [[nodiscard]] std::string title() const override { return "wait for the window " + campaign_.plan.policy.window.value_or(""); }
+    [[nodiscard]] std::string title() const override {
+        return "wait for the window " + campaign_.plan.policy.window.value_or("");
+    }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
     [[nodiscard]] json::object input() const override {
         json::object object;
@@ -207,13 +222,16 @@ public:
             int minutes = 0;
             int seconds = 0;
             if (std::sscanf(told->output.c_str(), "%d %d %d", &hours, &minutes, &seconds) != 3) {
-                co_return Outcome::from(Error{ErrorKind::failed, "the time in " + window_.zone + " cannot be told", "", printable(told->output, 80), ""});
+                co_return Outcome::from(Error{ErrorKind::failed, "the time in " + window_.zone + " cannot be told", "",
+                                              printable(told->output, 80), ""});
             }
-            const std::chrono::seconds now = std::chrono::hours{hours} + std::chrono::minutes{minutes} + std::chrono::seconds{seconds};
+            const std::chrono::seconds now =
+                std::chrono::hours{hours} + std::chrono::minutes{minutes} + std::chrono::seconds{seconds};
             const auto needed = std::chrono::duration_cast<std::chrono::seconds>(needed_);
             const std::optional<std::chrono::seconds> wait = engine::until_open(window_, now, needed);
             if (!wait) {
-                co_return Outcome::from(Error{ErrorKind::refused, "the window " + campaign_.plan.policy.window.value_or("") + " is too short",
+                co_return Outcome::from(Error{ErrorKind::refused,
+                                              "the window " + campaign_.plan.policy.window.value_or("") + " is too short",
                                               "this needs about " + format_span(needed), "", "widen policy.window"});
             }
             if (wait->count() == 0) co_return Outcome::done({}, "the window is open");
@@ -234,10 +252,11 @@ private:
     Seconds needed_;
 };
 
-}  // namespace
+}   // namespace
 
 std::optional<plans::MethodKind> method_from(std::string_view word) {
-    for (const plans::MethodKind kind : {plans::MethodKind::macro, plans::MethodKind::torch_profile, plans::MethodKind::nsys}) {
+    for (const plans::MethodKind kind :
+         {plans::MethodKind::macro, plans::MethodKind::torch_profile, plans::MethodKind::nsys}) {
         if (plans::to_string(kind) == word) return kind;
     }
     return std::nullopt;
@@ -253,7 +272,8 @@ engine::LoadEstimate load_estimate(Campaign& campaign, const std::string& servic
 }
 
 Async<Result<Choice>> choose(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts,
-                             const std::map<plans::MethodKind, std::string>& blocked, std::optional<plans::MethodKind> approved, int attempt) {
+                             const std::map<plans::MethodKind, std::string>& blocked,
+                             std::optional<plans::MethodKind> approved, int attempt) {
     engine::DecideInput input;
     input.question = question_of(phase.measure);
     input.ladder = candidates(phase, facts);
@@ -265,7 +285,8 @@ Async<Result<Choice>> choose(Campaign& campaign, const plans::Phase& phase, cons
     }
     input.policy = campaign.plan.policy;
     input.load = load_estimate(campaign, facts.service);
-    if (campaign.plan.services.at(facts.service).load_time) input.operator_load = *campaign.plan.services.at(facts.service).load_time;
+    if (campaign.plan.services.at(facts.service).load_time)
+        input.operator_load = *campaign.plan.services.at(facts.service).load_time;
     input.downtime_spent = Seconds{downtime_spent(campaign, facts.service)};
     input.approved = approved;
 
@@ -292,7 +313,8 @@ Async<Result<Choice>> choose(Campaign& campaign, const plans::Phase& phase, cons
     co_return choice;
 }
 
-Async<Result<std::optional<plans::MethodKind>>> await_approval(Campaign& campaign, const plans::Phase& phase, const Choice& choice) {
+Async<Result<std::optional<plans::MethodKind>>> await_approval(Campaign& campaign, const plans::Phase& phase,
+                                                               const Choice& choice) {
     Track track{campaign, phase.name + "/approval-" + choice.label, phase.name};
     AwaitApproval await{campaign, phase, choice};
     const Outcome word = co_await track.perform(await);
@@ -303,7 +325,9 @@ Async<Result<std::optional<plans::MethodKind>>> await_approval(Campaign& campaig
 Async<Result<void>> await_window(Campaign& campaign, const std::string& service, Seconds needed) {
     if (campaign.plan.policy.restart != plans::Restart::window || !campaign.plan.policy.window) co_return Result<void>{};
     const std::optional<engine::Window> window = engine::parse_window(*campaign.plan.policy.window);
-    if (!window) co_return Error{ErrorKind::invalid, "policy.window is not understood", "", *campaign.plan.policy.window, "write it as 22:00-06:00 Europe/Zurich"};
+    if (!window)
+        co_return Error{ErrorKind::invalid, "policy.window is not understood", "", *campaign.plan.policy.window,
+                        "write it as 22:00-06:00 Europe/Zurich"};
     Track track{campaign, "window/" + service, "session"};
     AwaitWindow await{campaign, *window, needed};
     const Outcome open = co_await track.perform(await);
@@ -311,4 +335,4 @@ Async<Result<void>> await_window(Campaign& campaign, const std::string& service,
     co_return Result<void>{};
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -11,7 +11,8 @@ namespace {
 
 class SendAgent final : public ServiceStep {
 public:
-    SendAgent(Campaign& campaign, std::string service, std::string target) : ServiceStep{campaign, std::move(service)}, target_{std::move(target)} {}
+    SendAgent(Campaign& campaign, std::string service, std::string target)
+        : ServiceStep{campaign, std::move(service)}, target_{std::move(target)} {}
     [[nodiscard]] std::string name() const override { return "send-agent"; }
     [[nodiscard]] std::string title() const override { return "copy campaign-agent to " + host(); }
     [[nodiscard]] Effect effect() const override { return Effect::converge; }
@@ -47,7 +48,8 @@ public:
         std::string path = path_;
         std::string content = content_;
         const bool as_root = link().where.sudo;
-        const Result<host::WrittenFile> written = co_await host::write_file(*link().host, std::move(path), std::move(content), 0644, as_root);
+        const Result<host::WrittenFile> written =
+            co_await host::write_file(*link().host, std::move(path), std::move(content), 0644, as_root);
         if (!written) co_return Outcome::from(written.error());
         json::object facts;
         facts["sha256"] = written->sha256;
@@ -62,7 +64,8 @@ private:
 /// A job on the service's host. It is a transition: a second start would load the server twice.
 class JobStep : public ServiceStep {
 public:
-    JobStep(Campaign& campaign, std::string service, host::Job job) : ServiceStep{campaign, std::move(service)}, job_{std::move(job)} {}
+    JobStep(Campaign& campaign, std::string service, host::Job job)
+        : ServiceStep{campaign, std::move(service)}, job_{std::move(job)} {}
     [[nodiscard]] json::object input() const override {
         json::object object = ServiceStep::input();
         object["job"] = job_.name;
@@ -113,7 +116,8 @@ public:
 
 class AwaitJob final : public JobStep {
 public:
-    AwaitJob(Campaign& campaign, std::string service, host::Job job, Millis limit) : JobStep{campaign, std::move(service), std::move(job)}, limit_{limit} {}
+    AwaitJob(Campaign& campaign, std::string service, host::Job job, Millis limit)
+        : JobStep{campaign, std::move(service), std::move(job)}, limit_{limit} {}
     [[nodiscard]] std::string name() const override { return "await-job"; }
     [[nodiscard]] std::string title() const override { return "wait for " + job_.name + " on " + host(); }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
@@ -124,9 +128,11 @@ public:
         for (int polls = 0;; ++polls) {
             host::Job job = job_;
             const Result<host::JobState> state = co_await link().manager->job_state(std::move(job));
-            if (!state && state.error().kind != ErrorKind::unreachable && state.error().kind != ErrorKind::in_doubt) co_return Outcome::from(state.error());
+            if (!state && state.error().kind != ErrorKind::unreachable && state.error().kind != ErrorKind::in_doubt)
+                co_return Outcome::from(state.error());
             if (state && state->is == host::JobState::Is::absent) {
-                Error error{ErrorKind::failed, job_.name + " is gone from " + host(), "its unit and its result vanished; the host may have been rebooted", "", ""};
+                Error error{ErrorKind::failed, job_.name + " is gone from " + host(),
+                            "its unit and its result vanished; the host may have been rebooted", "", ""};
                 co_return Outcome::from(std::move(error));
             }
             if (state && state->is == host::JobState::Is::ended) {
@@ -134,7 +140,9 @@ public:
                 facts["exit_code"] = state->exit_code ? json::value(*state->exit_code) : json::value(nullptr);
                 facts["output_file"] = state->output_file;
                 facts["errors_file"] = state->errors_file;
-                co_return Outcome::done(std::move(facts), "ended" + (state->exit_code ? " with status " + std::to_string(*state->exit_code) : std::string{}));
+                co_return Outcome::done(
+                    std::move(facts),
+                    "ended" + (state->exit_code ? " with status " + std::to_string(*state->exit_code) : std::string{}));
             }
             if (scope.clock().mono() > until) {
                 Error error{ErrorKind::timed_out, job_.name + " did not end within " + format_span(limit_), "", "", ""};
@@ -185,20 +193,22 @@ public:
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
     [[nodiscard]] std::string command() const override { return "copy " + host() + ":" + file_; }
     Async<Outcome> act(Scope& scope, const json::object&) override {
-        const Result<std::filesystem::path> folder = scope.world().vault.incoming("job");
+        const Result<std::filesystem::path> folder = scope.world().vault.incoming("job-" + tag_of(campaign_, scope.path()));
         if (!folder) co_return Outcome::from(folder.error());
         const std::filesystem::path local = *folder / "result.json";
         std::string from = file_;
         std::filesystem::path to = local;
         host::OnBytes progress = [](std::uint64_t, std::uint64_t) {};
-        const Result<host::Fetched> fetched = co_await link().host->fetch(std::move(from), std::move(to), std::move(progress));
+        const Result<host::Fetched> fetched =
+            co_await link().host->fetch(std::move(from), std::move(to), std::move(progress));
         if (!fetched) {
             Error error = fetched.error();
             if (error.kind == ErrorKind::not_found) {
                 std::string errors_file = job_.directory + "/" + job_.name + ".err";
                 const bool as_root = link().where.sudo;
                 const Result<std::string> errors = co_await host::read_file(*link().host, std::move(errors_file), as_root);
-                error = Error{ErrorKind::failed, job_.name + " left no result", "", errors ? printable(*errors, 500) : "", ""};
+                error =
+                    Error{ErrorKind::failed, job_.name + " left no result", "", errors ? printable(*errors, 500) : "", ""};
             }
             std::error_code ignored;
             std::filesystem::remove_all(*folder, ignored);
@@ -206,7 +216,8 @@ public:
         }
         json::object detail;
         detail["job"] = job_.name;
-        const Result<std::string> kept = co_await scope.keep_file("load-result", label_ + ".json", local, fetched->sha256, host() + ":" + file_, std::move(detail));
+        const Result<std::string> kept = co_await scope.keep_file("load-result", label_ + ".json", local, fetched->sha256,
+                                                                  host() + ":" + file_, std::move(detail));
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
         if (!kept) co_return Outcome::from(kept.error());
@@ -232,7 +243,9 @@ public:
         const Result<void> cleared = co_await link().manager->clear_job(std::move(job));
         if (!cleared) co_return Outcome::from(cleared.error());
         host::Command command;
-        command.argv = {"sh", "-c", R"sh(cd "$1" || exit 0; rm -f -- "$2".*; cd / && rmdir -- "$1" 2>/dev/null; exit 0)sh", "sh", job_.directory, job_.name};
+        command.argv = {
+            "sh", "-c",           R"sh(cd "$1" || exit 0; rm -f -- "$2".*; cd / && rmdir -- "$1" 2>/dev/null; exit 0)sh",
+            "sh", job_.directory, job_.name};
         command.deadline = campaign_.plan.limits.command;
         command.as_root = link().where.sudo;
         const Result<host::Finished> removed = co_await link().host->run(std::move(command));
@@ -242,7 +255,7 @@ public:
     }
 };
 
-}  // namespace
+}   // namespace
 
 WorkPlace work_place(Campaign& campaign, const std::string& service) {
     const plans::Host& where = campaign.plan.hosts.at(campaign.plan.services.at(service).host);
@@ -273,7 +286,8 @@ Async<Result<LoadDone>> run_load(Track& track, std::string service, LoadRequest 
     spec["schema"] = "campaign.load-spec/1";
     spec["url"] = link.service.url;
     spec["unix_socket"] = nullptr;
-    spec["api_key_file"] = link.service.api_key && link.service.api_key->file ? json::value(*link.service.api_key->file) : json::value(nullptr);
+    spec["api_key_file"] =
+        link.service.api_key && link.service.api_key->file ? json::value(*link.service.api_key->file) : json::value(nullptr);
     WriteSpec write{campaign, service, spec_file, json::serialize(spec)};
     const Outcome written = co_await track.perform(write);
     if (!written) co_return written.error;
@@ -307,4 +321,4 @@ Async<Result<LoadDone>> run_load(Track& track, std::string service, LoadRequest 
     co_return done;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

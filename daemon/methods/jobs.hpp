@@ -16,18 +16,18 @@ struct WorkPlace {
 [[nodiscard]] WorkPlace work_place(Campaign& campaign, const std::string& service);
 
 struct LoadRequest {
-    std::string label;       ///< "sweep", "warm-up", "capture": part of the job's name
-    json::object spec;       ///< campaign.load-spec/1 without url, unix_socket and api_key_file
-    Millis limit;            ///< the job is ended after this
+    std::string label;   ///< "sweep", "warm-up", "capture": part of the job's name
+    json::object spec;   ///< campaign.load-spec/1 without url, unix_socket and api_key_file
+    Millis limit;        ///< the job is ended after this
 };
 
 struct LoadDone {
-    json::value result;      ///< campaign.load/1
-    std::string sha256;      ///< of the artifact
+    json::value result;   ///< campaign.load/1
+    std::string sha256;   ///< of the artifact
 };
 
 /// Load from the target host itself, beside the server: send-agent, write-spec, start-job, await-job, collect, clear-job.
 /// The job survives a lost link and our own death, and is met again.
 Async<Result<LoadDone>> run_load(Track& track, std::string service, LoadRequest request);
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

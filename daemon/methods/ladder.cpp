@@ -15,7 +15,8 @@ Candidate macro_candidate(const plans::Phase& phase) {
     macro.can = Can::yes;
     macro.evidence = "the server answers requests";
     macro.shows = "TTFT, TPOT, ITL and throughput as a client sees them";
-    if (phase.measure == plans::Measure::decode_step) macro.cannot_show = "kernel names, time per category, gaps, communication, single decode steps";
+    if (phase.measure == plans::Measure::decode_step)
+        macro.cannot_show = "kernel names, time per category, gaps, communication, single decode steps";
     return macro;
 }
 
@@ -31,7 +32,8 @@ Candidate torch_candidate(const ServiceFacts& facts) {
     } else {
         torch.mode = Mode::profiler;
         torch.can = facts.server_kind == "vllm" ? Can::yes : Can::no;
-        torch.reason = facts.server_kind == "vllm" ? facts.profiler_cause : "no way is known to profile a server of kind " + facts.server_kind;
+        torch.reason = facts.server_kind == "vllm" ? facts.profiler_cause
+                                                   : "no way is known to profile a server of kind " + facts.server_kind;
         if (!facts.profiler_cause.empty()) torch.evidence += (torch.evidence.empty() ? "" : "; ") + facts.profiler_cause;
     }
     return torch;
@@ -54,7 +56,7 @@ Candidate nsys_candidate(const ServiceFacts& facts) {
     return nsys;
 }
 
-}  // namespace
+}   // namespace
 
 std::vector<engine::Candidate> candidates(const plans::Phase& phase, const ServiceFacts& facts) {
     std::vector<Candidate> ladder;
@@ -68,4 +70,4 @@ std::vector<engine::Candidate> candidates(const plans::Phase& phase, const Servi
     return ladder;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -18,7 +18,8 @@ json::object load_spec(const plans::Load& load, const std::string& model) {
     spec["concurrency"] = std::move(levels);
     spec["auto"] = json::object{{"max", load.max_concurrency}};
     spec["requests"] = load.requests ? json::value(*load.requests) : json::value(nullptr);
-    spec["duration_s"] = load.duration ? json::value(std::chrono::duration<double>(*load.duration).count()) : json::value(nullptr);
+    spec["duration_s"] =
+        load.duration ? json::value(std::chrono::duration<double>(*load.duration).count()) : json::value(nullptr);
     spec["input_tokens"] = load.input_tokens;
     spec["output_tokens"] = load.output_tokens;
     spec["ignore_eos"] = true;
@@ -54,8 +55,10 @@ PhaseResult summarise(const LoadDone& done) {
     if (plateau != nullptr) {
         result.summary["plateau"] = *plateau;
         char text[128];
-        std::snprintf(text, sizeof text, "%s %.0f tok/s at concurrency %lld", bool_at(*plateau, "reached").value_or(false) ? "plateau" : "no plateau up to",
-                      number_at(*plateau, "output_throughput").value_or(0), static_cast<long long>(int_at(*plateau, "concurrency").value_or(0)));
+        std::snprintf(text, sizeof text, "%s %.0f tok/s at concurrency %lld",
+                      bool_at(*plateau, "reached").value_or(false) ? "plateau" : "no plateau up to",
+                      number_at(*plateau, "output_throughput").value_or(0),
+                      static_cast<long long>(int_at(*plateau, "concurrency").value_or(0)));
         result.text = text;
     }
     return result;
@@ -65,10 +68,11 @@ bool nothing_completed(const json::value& result) {
     const json::value* levels = member(result, "levels");
     if (levels == nullptr || !levels->is_array()) return true;
     const auto& list = levels->get_array();
-    return std::none_of(list.begin(), list.end(), [](const json::value& level) { return int_at(level, "completed").value_or(0) > 0; });
+    return std::none_of(list.begin(), list.end(),
+                        [](const json::value& level) { return int_at(level, "completed").value_or(0) > 0; });
 }
 
-}  // namespace
+}   // namespace
 
 Async<Result<PhaseResult>> macro_sweep(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts) {
     Track track{campaign, phase.name + "/macro", phase.name};
@@ -84,7 +88,8 @@ Async<Result<PhaseResult>> macro_sweep(Campaign& campaign, const plans::Phase& p
     if (!done) co_return done.error();
     if (campaign.rehearsal != nullptr) co_return PhaseResult{};
     if (nothing_completed(done->result)) {
-        co_return Error{ErrorKind::failed, "no request of the sweep completed", "the load result has the failures by class", "sha256 " + done->sha256, "campaignctl report " + campaign.row.name};
+        co_return Error{ErrorKind::failed, "no request of the sweep completed", "the load result has the failures by class",
+                        "sha256 " + done->sha256, "campaignctl report " + campaign.row.name};
     }
     co_return summarise(*done);
 }
@@ -112,11 +117,12 @@ Async<Result<PhaseResult>> warm_up(Campaign& campaign, const plans::Phase& phase
     const json::value* levels = member(done->result, "levels");
     const json::value& level = levels->get_array().front();
     char text[160];
-    std::snprintf(text, sizeof text, "preliminary: TTFT p50 %.0f ms, TPOT p50 %.2f ms%s", percentile(level, "ttft_ms", "p50").value_or(0),
-                  percentile(level, "tpot_ms", "p50").value_or(0),
-                  bool_at(level, "reasoning_tokens_seen").value_or(false) ? "; reasoning tokens count against max_tokens" : "");
+    std::snprintf(
+        text, sizeof text, "preliminary: TTFT p50 %.0f ms, TPOT p50 %.2f ms%s",
+        percentile(level, "ttft_ms", "p50").value_or(0), percentile(level, "tpot_ms", "p50").value_or(0),
+        bool_at(level, "reasoning_tokens_seen").value_or(false) ? "; reasoning tokens count against max_tokens" : "");
     result.text = text;
     co_return result;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -27,8 +27,10 @@ Async<Result<PhaseResult>> macro_sweep(Campaign& campaign, const plans::Phase& p
 /// A few requests: is the server warm, do reasoning tokens count? Its numbers are preliminary.
 Async<Result<PhaseResult>> warm_up(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts);
 /// start_profile, load, stop_profile, traces of all ranks fetched, checked and analysed.
-Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts, const Session& session);
+Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts,
+                                         const Session& session);
 /// nsys start, load, nsys stop, export, analysis on the host.
-Async<Result<PhaseResult>> nsys_capture(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts, const Session& session);
+Async<Result<PhaseResult>> nsys_capture(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts,
+                                        const Session& session);
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -17,7 +17,8 @@ namespace {
 /// nsys as the service's user: its sessions belong to who launched them.
 class NsysStep : public ServiceStep {
 public:
-    NsysStep(Campaign& campaign, std::string service, std::string nsys, std::string user, std::string session, std::string report)
+    NsysStep(Campaign& campaign, std::string service, std::string nsys, std::string user, std::string session,
+             std::string report)
         : ServiceStep{campaign, std::move(service)},
           nsys_{std::move(nsys)},
           user_{std::move(user)},
@@ -50,7 +51,10 @@ protected:
         facts["exit_code"] = finished->exit_code;
         facts["report"] = report_;
         if (finished->exit_code != 0) {
-            Error error{ErrorKind::failed, "nsys failed on " + host(), name(), "exit " + std::to_string(finished->exit_code) + ": " + printable(finished->errors + finished->output, 400), ""};
+            Error error{
+                ErrorKind::failed, "nsys failed on " + host(), name(),
+                "exit " + std::to_string(finished->exit_code) + ": " + printable(finished->errors + finished->output, 400),
+                ""};
             co_return Outcome::from(std::move(error));
         }
         co_return Outcome::done(std::move(facts), printable(trim(finished->output), 200));
@@ -63,7 +67,7 @@ protected:
         if (!finished || finished->exit_code != 0) co_return std::nullopt;
         for (const std::string& line : split(finished->output, '\n')) {
             if (line.find(session_) == std::string::npos) continue;
-            co_return line.find("Collection") != std::string::npos && line.find("Stopped") == std::string::npos;
+            co_return line.find("Collection") != std::string::npos&& line.find("Stopped") == std::string::npos;
         }
         co_return std::nullopt;
     }
@@ -153,7 +157,8 @@ public:
     [[nodiscard]] std::string command() const override { return "rm -f " + report_ + ".sqlite"; }
     Async<Outcome> act(Scope&, const json::object&) override {
         host::Command command;
-        command.argv = {"sh", "-c", R"sh(rm -f -- "$1.sqlite"; sha256sum "$1" | cut -d' ' -f1; stat -c %s "$1")sh", "sh", report_};
+        command.argv = {"sh", "-c", R"sh(rm -f -- "$1.sqlite"; sha256sum "$1" | cut -d' ' -f1; stat -c %s "$1")sh", "sh",
+                        report_};
         command.as_root = link().where.sudo;
         command.deadline = std::chrono::minutes{10};
         const Result<host::Finished> finished = co_await link().host->run(std::move(command));
@@ -166,9 +171,10 @@ public:
     }
 };
 
-}  // namespace
+}   // namespace
 
-Async<Result<PhaseResult>> nsys_capture(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts, const Session& session) {
+Async<Result<PhaseResult>> nsys_capture(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts,
+                                        const Session& session) {
     Track track{campaign, phase.name + "/nsys", phase.name};
     const std::string nsys = facts.nsys.value_or("nsys");
     const std::string user = facts.baseline.user;
@@ -218,8 +224,10 @@ Async<Result<PhaseResult>> nsys_capture(Campaign& campaign, const plans::Phase& 
     result.summary["report"] = removed.value;
     const std::optional<std::string> answer = string_at(analysed->analysis, "answer");
     result.summary["answer"] = answer ? json::value(*answer) : json::value(nullptr);
-    result.text = answer ? printable(*answer, 300) : "the report cannot answer: " + printable(string_at(analysed->analysis, "cannot_answer").value_or("no reason given"), 300);
+    result.text = answer ? printable(*answer, 300)
+                         : "the report cannot answer: " +
+                               printable(string_at(analysed->analysis, "cannot_answer").value_or("no reason given"), 300);
     co_return result;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -48,7 +48,8 @@ public:
             if (at != std::string::npos) facts[line.substr(0, at)] = printable(line.substr(at + 1), 300);
         }
         if (!facts.contains("boot_id")) {
-            co_return Outcome::from(Error{ErrorKind::protocol, host() + " did not say what it is", "", printable(finished->errors, 300), ""});
+            co_return Outcome::from(
+                Error{ErrorKind::protocol, host() + " did not say what it is", "", printable(finished->errors, 300), ""});
         }
         if (link().where.sudo) {
             host::Command right;
@@ -63,7 +64,8 @@ public:
                                               "give the user a sudoers rule, or name a user that needs none"});
             }
         }
-        std::string seen = "boot " + string_at(facts, "boot_id").value_or("").substr(0, 8) + ", " + string_at(facts, "systemd").value_or("no systemd");
+        std::string seen = "boot " + string_at(facts, "boot_id").value_or("").substr(0, 8) + ", " +
+                           string_at(facts, "systemd").value_or("no systemd");
         co_return Outcome::done(std::move(facts), std::move(seen));
     }
 
@@ -99,9 +101,11 @@ public:
         if (!at) co_return Outcome::from(at.error());
         const Result<servers::Health> health = co_await (**server).health(*at);
         if (!health || *health != servers::Health::ready) {
-            const std::string how = !health ? describe(health.error()) : *health == servers::Health::loading ? "it is still loading" : "it does not serve";
-            Error error{ErrorKind::failed, "the server of " + on_host() + " is not healthy", how, link().service.url + "/health",
-                        "bring it up, then submit the plan again"};
+            const std::string how = !health                               ? describe(health.error())
+                                    : *health == servers::Health::loading ? "it is still loading"
+                                                                          : "it does not serve";
+            Error error{ErrorKind::failed, "the server of " + on_host() + " is not healthy", how,
+                        link().service.url + "/health", "bring it up, then submit the plan again"};
             co_return Outcome::from(std::move(error));
         }
         std::vector<std::string> names;
@@ -112,15 +116,17 @@ public:
         if (wanted.empty() || std::find(found->models.begin(), found->models.end(), wanted) == found->models.end()) {
             std::string listed;
             for (const std::string& model : found->models) listed += (listed.empty() ? "" : ", ") + printable(model, 100);
-            Error error{ErrorKind::failed, "the server of " + on_host() + " does not list the model " + wanted, "it lists: " + listed,
-                        link().service.url + "/v1/models", "name one of these as services." + service_ + ".model"};
+            Error error{ErrorKind::failed, "the server of " + on_host() + " does not list the model " + wanted,
+                        "it lists: " + listed, link().service.url + "/v1/models",
+                        "name one of these as services." + service_ + ".model"};
             co_return Outcome::from(std::move(error));
         }
         json::object facts;
         facts["capabilities"] = servers::to_json(*found);
         facts["model"] = wanted;
         std::string seen = kind + " " + printable(found->version, 60) + " serves " + printable(wanted, 100) + "; profiler " +
-                           std::string{servers::to_string(found->profiler)} + ": " + printable(found->profiler_evidence, 300);
+                           std::string{servers::to_string(found->profiler)} + ": " +
+                           printable(found->profiler_evidence, 300);
         co_return Outcome::done(std::move(facts), std::move(seen));
     }
 
@@ -150,7 +156,8 @@ public:
         json::object facts;
         facts["took_ms"] = token->took.count();
         if (!token->generated) {
-            Error error{ErrorKind::failed, on_host() + " answers /health but generates nothing", "", printable(token->evidence, 300), ""};
+            Error error{ErrorKind::failed, on_host() + " answers /health but generates nothing", "",
+                        printable(token->evidence, 300), ""};
             co_return Outcome::from(std::move(error));
         }
         co_return Outcome::done(std::move(facts), "one token in " + format_span(token->took));
@@ -161,25 +168,28 @@ private:
     std::string model_;
 };
 
-}  // namespace
+}   // namespace
 
 Async<Outcome> ReadBaseline::act(Scope&, const json::object&) {
     const Result<host::Baseline> baseline = co_await link().manager->baseline(unit());
     if (!baseline) co_return Outcome::from(baseline.error());
     if (!baseline->state.exists) {
-        Error error{ErrorKind::not_found, unit() + " does not exist on " + host(), "", "LoadState=" + printable(baseline->state.load_state, 60),
+        Error error{ErrorKind::not_found, unit() + " does not exist on " + host(), "",
+                    "LoadState=" + printable(baseline->state.load_state, 60),
                     "name the unit as `systemctl list-units` on that host shows it"};
         co_return Outcome::from(std::move(error));
     }
     if (baseline->state.active != "active") {
-        Error error{ErrorKind::conflict, on_host() + " is not active, so there is no production state to keep", "",
-                    "ActiveState=" + printable(baseline->state.active, 60) + " Result=" + printable(baseline->state.result, 60),
-                    "start the service, wait until it serves, then submit the plan again"};
+        Error error{
+            ErrorKind::conflict, on_host() + " is not active, so there is no production state to keep", "",
+            "ActiveState=" + printable(baseline->state.active, 60) + " Result=" + printable(baseline->state.result, 60),
+            "start the service, wait until it serves, then submit the plan again"};
         co_return Outcome::from(std::move(error));
     }
     json::object facts;
     facts["baseline"] = host::to_json(*baseline);
-    std::string seen = "active, invocation " + baseline->state.invocation.substr(0, 8) + ", server pid " + std::to_string(baseline->server_pid);
+    std::string seen = "active, invocation " + baseline->state.invocation.substr(0, 8) + ", server pid " +
+                       std::to_string(baseline->server_pid);
     co_return Outcome::done(std::move(facts), std::move(seen));
 }
 
@@ -197,7 +207,7 @@ Async<Outcome> ShortProbe::act(Scope& scope, const json::object&) {
         co_return co_await link.host->reach(address.host, address.port);
     }(link());
     if (!reach) co_return Outcome::from(reach.error());
-    const Result<std::filesystem::path> folder = scope.world().vault.incoming("probe");
+    const Result<std::filesystem::path> folder = scope.world().vault.incoming("probe-" + tag_of(campaign_, scope.path()));
     if (!folder) co_return Outcome::from(folder.error());
     json::object spec;
     spec["schema"] = "campaign.load-spec/1";
@@ -205,7 +215,9 @@ Async<Outcome> ShortProbe::act(Scope& scope, const json::object&) {
     spec["unix_socket"] = reach->unix_socket ? json::value(*reach->unix_socket) : json::value(nullptr);
     spec["route"] = "completions";
     spec["model"] = model_;
-    spec["api_key_file"] = link().service.api_key && link().service.api_key->file ? json::value(*link().service.api_key->file) : json::value(nullptr);
+    spec["api_key_file"] = link().service.api_key && link().service.api_key->file
+                               ? json::value(*link().service.api_key->file)
+                               : json::value(nullptr);
     spec["concurrency"] = json::array(1, json::value(1));
     spec["requests"] = 4;
     spec["input_tokens"] = 32;
@@ -230,7 +242,8 @@ Async<Outcome> ShortProbe::act(Scope& scope, const json::object&) {
     if (finished->exit_code != 0 || levels == nullptr || !levels->is_array() || levels->get_array().empty()) {
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
-        Error error{ErrorKind::failed, "the short probe of " + on_host() + " gave no result", "", printable(finished->errors, 400), ""};
+        Error error{ErrorKind::failed, "the short probe of " + on_host() + " gave no result", "",
+                    printable(finished->errors, 400), ""};
         co_return Outcome::from(std::move(error));
     }
     json::object facts;
@@ -250,7 +263,8 @@ Async<Outcome> ShortProbe::act(Scope& scope, const json::object&) {
     if (!kept) co_return Outcome::from(kept.error());
     facts["sha256"] = *kept;
     if (!tpot_p50) {
-        Error error{ErrorKind::failed, "the short probe of " + on_host() + " measured no token times", "", "", "campaignctl artifacts " + campaign_.row.name};
+        Error error{ErrorKind::failed, "the short probe of " + on_host() + " measured no token times", "", "",
+                    "campaignctl artifacts " + campaign_.row.name};
         co_return Outcome::from(std::move(error));
     }
     char text_out[96];
@@ -284,7 +298,9 @@ Async<Result<ServiceFacts>> preflight(Campaign& campaign, std::string service, b
         facts.server_kind = string_at(*abilities, "kind").value_or("");
         facts.version = string_at(*abilities, "version").value_or("");
         const std::string profiler = string_at(*abilities, "profiler").value_or("unknown");
-        facts.profiler = profiler == "yes" ? servers::Ability::yes : profiler == "no" ? servers::Ability::no : servers::Ability::unknown;
+        facts.profiler = profiler == "yes"  ? servers::Ability::yes
+                         : profiler == "no" ? servers::Ability::no
+                                            : servers::Ability::unknown;
         facts.profiler_evidence = string_at(*abilities, "profiler_evidence").value_or("");
         facts.profiler_cause = string_at(*abilities, "profiler_cause").value_or("");
         facts.world_size = static_cast<int>(int_at(*abilities, "world_size").value_or(1));
@@ -304,4 +320,4 @@ Async<Result<ServiceFacts>> preflight(Campaign& campaign, std::string service, b
     co_return facts;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

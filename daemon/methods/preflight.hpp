@@ -22,8 +22,8 @@ struct ServiceFacts {
     std::string profiler_evidence;
     std::string profiler_cause;
     int world_size = 1;
-    std::optional<std::string> nsys;          ///< path of nsys on the host
-    std::optional<double> probe_tpot_ms;      ///< of the short probe before the campaign
+    std::optional<std::string> nsys;       ///< path of nsys on the host
+    std::optional<double> probe_tpot_ms;   ///< of the short probe before the campaign
     json::object probe;
 };
 
@@ -58,4 +58,4 @@ public:
     Async<Outcome> act(Scope& scope, const json::object& before) override;
 };
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

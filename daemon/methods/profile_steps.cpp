@@ -48,15 +48,19 @@ Async<Outcome> ProfileRequest::act(Scope& scope, const json::object&) {
     facts["took_ms"] = std::chrono::duration_cast<Millis>(scope.clock().mono() - began).count();
     facts["tag"] = tag_;
     if (response->status >= 200 && response->status < 300) {
-        co_return Outcome::done(std::move(facts), std::to_string(response->status) + " after " + format_span(scope.clock().mono() - began));
+        co_return Outcome::done(std::move(facts),
+                                std::to_string(response->status) + " after " + format_span(scope.clock().mono() - began));
     }
     const std::string route = start_ ? "/start_profile" : "/stop_profile";
-    const std::string seen = "POST " + route + " answered " + std::to_string(response->status) + " " + printable(response->body, 200);
+    const std::string seen =
+        "POST " + route + " answered " + std::to_string(response->status) + " " + printable(response->body, 200);
     if (response->status == 404 || response->status == 405) {
-        co_return Outcome::from(Error{ErrorKind::unavailable, on_host() + " has no profiler routes", "the server was started without its profiler setting", seen, ""});
+        co_return Outcome::from(Error{ErrorKind::unavailable, on_host() + " has no profiler routes",
+                                      "the server was started without its profiler setting", seen, ""});
     }
     if (response->status == 409) {
-        co_return Outcome::from(Error{ErrorKind::conflict, "a profile is running already on " + on_host(), "somebody else started it", seen, "wait until it has ended, then submit again"});
+        co_return Outcome::from(Error{ErrorKind::conflict, "a profile is running already on " + on_host(),
+                                      "somebody else started it", seen, "wait until it has ended, then submit again"});
     }
     if (response->status >= 500) {
         // The workers may have started or ended their profile all the same: the log and the files decide.
@@ -85,7 +89,8 @@ Async<Confirmation> ProfileRequest::confirm(Scope& scope, const json::object& be
             co_return seen;
         }
         std::string cursor = string_at(before, "cursor").value_or("");
-        const Result<std::vector<host::LogLine>> lines = co_await link().manager->read_log(unit(), std::move(cursor), 50'000);
+        const Result<std::vector<host::LogLine>> lines =
+            co_await link().manager->read_log(unit(), std::move(cursor), 50'000);
         if (!lines) {
             seen.evidence = "the log of " + on_host() + " cannot be read: " + lines.error().what;
             co_return seen;
@@ -119,7 +124,9 @@ Async<Confirmation> ProfileRequest::confirm(Scope& scope, const json::object& be
             co_return seen;
         }
         if (scope.clock().mono() > until) {
-            seen.evidence = arrived ? "it arrived, and has not ended within " + format_span(limit_) : "the server's log shows neither this request nor a later one: its access log may be off";
+            seen.evidence = arrived
+                                ? "it arrived, and has not ended within " + format_span(limit_)
+                                : "the server's log shows neither this request nor a later one: its access log may be off";
             co_return seen;
         }
         if (!arrived && !asked_for_a_sign) {
@@ -171,12 +178,16 @@ Async<Result<void>> end_left_profile(Campaign& campaign, const storage::UndoRow&
     if (!data) co_return data.error();
     const std::string path = "restore/" + std::to_string(undo.id) + "/r" + std::to_string(round);
     Track track{campaign, path, "restore"};
-    ProfileRequest stop{campaign, string_at(*data, "service").value_or(""), string_at(*data, "server_kind").value_or(""), false,
-                        tag_of(campaign, path), std::chrono::minutes{60}};
+    ProfileRequest stop{campaign,
+                        string_at(*data, "service").value_or(""),
+                        string_at(*data, "server_kind").value_or(""),
+                        false,
+                        tag_of(campaign, path),
+                        std::chrono::minutes{60}};
     const Outcome stopped = co_await track.perform(stop);
     if (!stopped) co_return stopped.error;
     co_await close_undos(campaign, undo.kind, "the profile left running was ended: " + stopped.evidence);
     co_return Result<void>{};
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

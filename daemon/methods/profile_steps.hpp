@@ -11,12 +11,19 @@ namespace campaign::methods {
 class ProfileRequest : public ServiceStep {
 public:
     ProfileRequest(Campaign& campaign, std::string service, std::string kind, bool start, std::string tag, Millis limit)
-        : ServiceStep{campaign, std::move(service)}, kind_{std::move(kind)}, tag_{std::move(tag)}, limit_{limit}, start_{start} {}
+        : ServiceStep{campaign, std::move(service)},
+          kind_{std::move(kind)},
+          tag_{std::move(tag)},
+          limit_{limit},
+          start_{start} {}
     [[nodiscard]] std::string name() const override { return start_ ? "start-profile" : "stop-profile"; }
-    [[nodiscard]] std::string title() const override { return (start_ ? "start the profiler of " : "stop the profiler of ") + on_host(); }
+    [[nodiscard]] std::string title() const override {
+        return (start_ ? "start the profiler of " : "stop the profiler of ") + on_host();
+    }
     [[nodiscard]] Effect effect() const override { return Effect::transition; }
     [[nodiscard]] std::string command() const override {
-        return "POST " + campaign_.plan.services.at(service_).url + (start_ ? "/start_profile" : "/stop_profile") + "?step=" + tag_;
+        return "POST " + campaign_.plan.services.at(service_).url + (start_ ? "/start_profile" : "/stop_profile") +
+               "?step=" + tag_;
     }
     [[nodiscard]] json::object input() const override;
     Async<Result<json::object>> before(Scope& scope) override;
@@ -52,4 +59,4 @@ Async<Result<void>> end_left_profile(Campaign& campaign, const storage::UndoRow&
 /// Marks the open undos of a kind as done: what they would take back is over.
 Async<void> close_undos(Campaign& campaign, std::string kind, std::string evidence);
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -26,7 +26,8 @@ json::object to_json(const ServiceFacts& facts) {
 Result<ServiceFacts> facts_from_json(const json::value& value) {
     ServiceFacts facts;
     const json::value* baseline = member(value, "baseline");
-    if (baseline == nullptr) return Error{ErrorKind::bug, "an undo without a baseline", "", json::serialize(value).substr(0, 300), ""};
+    if (baseline == nullptr)
+        return Error{ErrorKind::bug, "an undo without a baseline", "", json::serialize(value).substr(0, 300), ""};
     const Result<host::Baseline> parsed = host::baseline_from_json(*baseline);
     if (!parsed) return parsed.error();
     facts.service = string_at(value, "service").value_or("");
@@ -45,7 +46,9 @@ bool same_process(const host::Baseline& now, const host::Baseline& found, std::s
         return false;
     }
     for (const auto& [name, hash] : found.environment_hashes) {
-        if (name == "INVOCATION_ID" || name == "JOURNAL_STREAM" || name == "SYSTEMD_EXEC_PID" || name == "MEMORY_PRESSURE_WATCH" || name == "NOTIFY_SOCKET") continue;
+        if (name == "INVOCATION_ID" || name == "JOURNAL_STREAM" || name == "SYSTEMD_EXEC_PID" ||
+            name == "MEMORY_PRESSURE_WATCH" || name == "NOTIFY_SOCKET")
+            continue;
         const auto other = now.environment_hashes.find(name);
         if (other == now.environment_hashes.end() || other->second != hash) {
             difference = "variable " + name + (other == now.environment_hashes.end() ? " is gone" : " differs");
@@ -54,7 +57,9 @@ bool same_process(const host::Baseline& now, const host::Baseline& found, std::s
     }
     for (const auto& [name, hash] : now.environment_hashes) {
         if (found.environment_hashes.contains(name)) continue;
-        if (name == "INVOCATION_ID" || name == "JOURNAL_STREAM" || name == "SYSTEMD_EXEC_PID" || name == "MEMORY_PRESSURE_WATCH" || name == "NOTIFY_SOCKET") continue;
+        if (name == "INVOCATION_ID" || name == "JOURNAL_STREAM" || name == "SYSTEMD_EXEC_PID" ||
+            name == "MEMORY_PRESSURE_WATCH" || name == "NOTIFY_SOCKET")
+            continue;
         difference = "variable " + name + " is new";
         return false;
     }
@@ -68,7 +73,9 @@ public:
     [[nodiscard]] std::string name() const override { return "remove-override"; }
     [[nodiscard]] std::string title() const override { return "remove " + path_ + " on " + host(); }
     [[nodiscard]] Effect effect() const override { return Effect::converge; }
-    [[nodiscard]] std::string command() const override { return "rm " + path_ + " (only with sha256 " + sha256_ + "); systemctl daemon-reload"; }
+    [[nodiscard]] std::string command() const override {
+        return "rm " + path_ + " (only with sha256 " + sha256_ + "); systemctl daemon-reload";
+    }
     [[nodiscard]] json::object input() const override {
         json::object object = ServiceStep::input();
         object["path"] = path_;
@@ -109,7 +116,8 @@ public:
             difference = "ActiveState=" + state->active;
         } else {
             const Result<host::Baseline> now = co_await link().manager->baseline(unit());
-            if (!now && (now.error().kind == ErrorKind::unreachable || now.error().kind == ErrorKind::in_doubt)) co_return Outcome::from(now.error());
+            if (!now && (now.error().kind == ErrorKind::unreachable || now.error().kind == ErrorKind::in_doubt))
+                co_return Outcome::from(now.error());
             if (!now) {
                 difference = now.error().what;
             } else {
@@ -118,7 +126,8 @@ public:
         }
         facts["needs_restart"] = !difference.empty();
         facts["difference"] = difference;
-        std::string seen = difference.empty() ? "it runs as it was found" : "it must be restarted: " + printable(difference, 300);
+        std::string seen =
+            difference.empty() ? "it runs as it was found" : "it must be restarted: " + printable(difference, 300);
         co_return Outcome::done(std::move(facts), std::move(seen));
     }
 
@@ -139,21 +148,26 @@ public:
         if (!now) co_return Outcome::from(now.error());
         const auto& drop_ins = now->state.drop_ins;
         const bool ours_gone = our_path_.empty() || std::find(drop_ins.begin(), drop_ins.end(), our_path_) == drop_ins.end();
-        check("drop-in", ours_gone, our_path_.empty() ? "none was written" : our_path_ + (ours_gone ? " is gone" : " is still in effect"));
+        check("drop-in", ours_gone,
+              our_path_.empty() ? "none was written" : our_path_ + (ours_gone ? " is gone" : " is still in effect"));
         std::vector<std::string> others = facts_.baseline.state.drop_ins;
         std::vector<std::string> others_now = drop_ins;
         std::erase(others_now, our_path_);
         std::erase(others, our_path_);
-        check("other drop-ins", others == others_now, std::to_string(others_now.size()) + " of others, " + std::to_string(others.size()) + " before");
-        check("configured argv", now->configured_argv == facts_.baseline.configured_argv, std::to_string(now->configured_argv.size()) + " words");
+        check("other drop-ins", others == others_now,
+              std::to_string(others_now.size()) + " of others, " + std::to_string(others.size()) + " before");
+        check("configured argv", now->configured_argv == facts_.baseline.configured_argv,
+              std::to_string(now->configured_argv.size()) + " words");
         std::string difference;
         const bool same = same_process(*now, facts_.baseline, difference);
         check("argv and environment", same, same ? "/proc/" + std::to_string(now->server_pid) + " as before" : difference);
         check("active", now->state.active == "active", now->state.active + "/" + now->state.sub);
         const bool new_start = now->state.invocation != facts_.baseline.state.invocation;
-        check("invocation", !now->state.invocation.empty(), new_start ? "new: " + now->state.invocation.substr(0, 8) : "the one before: never restarted");
+        check("invocation", !now->state.invocation.empty(),
+              new_start ? "new: " + now->state.invocation.substr(0, 8) : "the one before: never restarted");
 
-        const Result<std::unique_ptr<servers::Server>> server = servers::make_server(facts_.server_kind, campaign_.world.http);
+        const Result<std::unique_ptr<servers::Server>> server =
+            servers::make_server(facts_.server_kind, campaign_.world.http);
         if (!server) co_return Outcome::from(server.error());
         const Result<servers::Endpoint> at = co_await endpoint(link());
         if (!at) co_return Outcome::from(at.error());
@@ -206,7 +220,8 @@ Async<Result<std::string>> probe_again(Campaign& campaign, Track& track, const S
     if (!campaign.plan.restore.verify_probe || !facts.probe_tpot_ms) co_return std::string{"no probe to compare with"};
     double nearest = 1e9;
     for (int attempt = 1; attempt <= 3; ++attempt) {
-        ShortProbe probe{campaign, facts.service, facts.model, attempt == 1 ? "probe-after" : "probe-after-" + std::to_string(attempt)};
+        ShortProbe probe{campaign, facts.service, facts.model,
+                         attempt == 1 ? "probe-after" : "probe-after-" + std::to_string(attempt)};
         const Outcome measured = co_await track.perform(probe);
         if (!measured) co_return measured.error;
         const double now = number_at(measured.value, "tpot_p50_ms").value_or(0);
@@ -219,8 +234,10 @@ Async<Result<std::string>> probe_again(Campaign& campaign, Track& track, const S
         }
     }
     char text[160];
-    std::snprintf(text, sizeof text, "the nearest of three probes is %+.1f %% off, the plan allows %.0f %%", nearest * 100, campaign.plan.restore.probe_within * 100);
-    co_return Error{ErrorKind::failed, "production of " + facts.service + " is back, but slower or faster than before", text, "", "look at what else the host does, then campaignctl restore " + campaign.row.name};
+    std::snprintf(text, sizeof text, "the nearest of three probes is %+.1f %% off, the plan allows %.0f %%", nearest * 100,
+                  campaign.plan.restore.probe_within * 100);
+    co_return Error{ErrorKind::failed, "production of " + facts.service + " is back, but slower or faster than before", text,
+                    "", "look at what else the host does, then campaignctl restore " + campaign.row.name};
 }
 
 Async<void> end_undo(Campaign& campaign, storage::Id undo, std::string evidence) {
@@ -237,9 +254,10 @@ Async<void> end_undo(Campaign& campaign, storage::Id undo, std::string evidence)
     co_await engine::write_event(campaign, "undo", std::move(data));
 }
 
-}  // namespace
+}   // namespace
 
-engine::Undo service_as_found(const Campaign& campaign, const std::string& service, const ServiceFacts& facts, const host::Change& change) {
+engine::Undo service_as_found(const Campaign& campaign, const std::string& service, const ServiceFacts& facts,
+                              const host::Change& change) {
     engine::Undo undo;
     undo.kind = "service-as-found";
     undo.data["facts"] = to_json(facts);
@@ -325,7 +343,15 @@ Async<Result<void>> carry_out(Campaign& campaign, const storage::UndoRow& undo, 
 }
 
 Async<Result<void>> verify_as_found(Campaign& campaign, const ServiceFacts& facts) {
-    Track track{campaign, "verify/" + facts.service, "restore"};
+    int round = 1;   // a round that failed stays on record, and the next look is a new one
+    const auto failed = [&campaign, &facts](int number) {
+        const std::string prefix = "verify/" + facts.service + "/r" + std::to_string(number) + "/";
+        return std::any_of(campaign.memo.begin(), campaign.memo.end(), [&prefix](const auto& entry) {
+            return entry.first.starts_with(prefix) && entry.second.state == storage::StepState::failed;
+        });
+    };
+    while (failed(round)) ++round;
+    Track track{campaign, "verify/" + facts.service + "/r" + std::to_string(round), "restore"};
     VerifyAsFound verify{campaign, facts, ""};
     const Outcome verified = co_await track.perform(verify);
     if (!verified) co_return verified.error;
@@ -368,7 +394,8 @@ Async<Result<void>> restore_all(Campaign& campaign) {
         }
         json::object need;
         need["subject"] = "restore";
-        need["what"] = "production could not be restored: " + trouble->what + (trouble->why.empty() ? "" : ": " + trouble->why);
+        need["what"] =
+            "production could not be restored: " + trouble->what + (trouble->why.empty() ? "" : ": " + trouble->why);
         need["command"] = "campaignctl restore " + campaign.row.name;
         need["state"] = "open";
         co_await engine::write_event(campaign, "need", std::move(need));
@@ -381,4 +408,4 @@ Async<Result<void>> restore_all(Campaign& campaign) {
     }
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

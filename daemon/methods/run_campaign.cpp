@@ -12,7 +12,9 @@
 namespace campaign::methods {
 namespace {
 
-bool ended(std::string_view state) { return state == "done" || state == "failed" || state == "cancelled"; }
+bool ended(std::string_view state) {
+    return state == "done" || state == "failed" || state == "cancelled";
+}
 
 /// One phase on its way: what was chosen, what failed, what it found.
 struct Progress {
@@ -60,7 +62,8 @@ private:
     /// Down the ladder until a method that needs no restart has answered, or none is left.
     Async<void> answer_in_production(Progress& progress) {
         for (;;) {
-            const Result<Choice> choice = co_await choose(campaign_, *progress.phase, facts(progress), progress.blocked, std::nullopt, progress.attempt++);
+            const Result<Choice> choice = co_await choose(campaign_, *progress.phase, facts(progress), progress.blocked,
+                                                          std::nullopt, progress.attempt++);
             if (!choice) {
                 progress.failure = choice.error();
                 co_await mark(progress, "failed", "", {}, describe(choice.error()));
@@ -71,7 +74,8 @@ private:
                 const std::string state = choice->chosen || !choice->deferred.empty() ? "deferred" : "skipped";
                 co_await mark(progress, state, chosen_word(progress), {}, choice->why_not_deeper);
                 if (state == "skipped") {
-                    progress.failure = Error{ErrorKind::unavailable, "no method can answer " + progress.phase->name, choice->why_not_deeper, "", ""};
+                    progress.failure = Error{ErrorKind::unavailable, "no method can answer " + progress.phase->name,
+                                             choice->why_not_deeper, "", ""};
                 }
                 co_return;
             }
@@ -91,17 +95,22 @@ private:
     /// What needs a restart: approvals first, then session by session, each with all phases that want its mode.
     Async<void> go_deeper() {
         for (Progress& progress : phases_) {
-            if (progress.choice.chosen && progress.choice.mode != engine::Mode::production && !progress.answered) continue;   // policy allows it
+            if (progress.choice.chosen && progress.choice.mode != engine::Mode::production && !progress.answered)
+                continue;   // policy allows it
             if (progress.choice.deferred.empty()) continue;
             const std::string detail = "for a word on " + progress.choice.label + " (" + progress.phase->name + ")";
             co_await set_state(campaign_, "waiting", detail, nullptr);
-            const Result<std::optional<plans::MethodKind>> approved = co_await await_approval(campaign_, *progress.phase, progress.choice);
+            const Result<std::optional<plans::MethodKind>> approved =
+                co_await await_approval(campaign_, *progress.phase, progress.choice);
             if (!approved || !*approved) {
                 progress.choice.deferred.clear();
-                if (!progress.answered) progress.failure = Error{ErrorKind::refused, progress.phase->name + " was not answered", "nobody approved the restart that it needs", "", ""};
+                if (!progress.answered)
+                    progress.failure = Error{ErrorKind::refused, progress.phase->name + " was not answered",
+                                             "nobody approved the restart that it needs", "", ""};
                 continue;
             }
-            const Result<Choice> choice = co_await choose(campaign_, *progress.phase, facts(progress), progress.blocked, *approved, progress.attempt++);
+            const Result<Choice> choice = co_await choose(campaign_, *progress.phase, facts(progress), progress.blocked,
+                                                          *approved, progress.attempt++);
             if (!choice) {
                 progress.failure = choice.error();
                 continue;
@@ -109,15 +118,16 @@ private:
             progress.choice = *choice;
         }
         for (;;) {
-            const auto first = std::find_if(phases_.begin(), phases_.end(), [this](const Progress& p) { return wants_session(p); });
+            const auto first =
+                std::find_if(phases_.begin(), phases_.end(), [this](const Progress& p) { return wants_session(p); });
             if (first == phases_.end()) co_return;
             co_await run_session(first->phase->service, first->choice.mode);
         }
     }
 
     [[nodiscard]] bool wants_session(const Progress& progress) const {
-        return progress.choice.chosen && progress.choice.mode != engine::Mode::production && !progress.blocked.contains(*progress.choice.chosen) &&
-               !finished_.contains(progress.ordinal);
+        return progress.choice.chosen && progress.choice.mode != engine::Mode::production &&
+               !progress.blocked.contains(*progress.choice.chosen) && !finished_.contains(progress.ordinal);
     }
 
     Async<void> run_session(std::string service, engine::Mode mode) {
@@ -184,8 +194,12 @@ private:
                     found = co_await macro_sweep(campaign_, *progress.phase, facts(progress));
                 }
                 break;
-            case plans::MethodKind::torch_profile: found = co_await torch_profile(campaign_, *progress.phase, facts(progress), session); break;
-            case plans::MethodKind::nsys: found = co_await nsys_capture(campaign_, *progress.phase, facts(progress), session); break;
+            case plans::MethodKind::torch_profile:
+                found = co_await torch_profile(campaign_, *progress.phase, facts(progress), session);
+                break;
+            case plans::MethodKind::nsys:
+                found = co_await nsys_capture(campaign_, *progress.phase, facts(progress), session);
+                break;
         }
         if (!found) {
             co_await block(progress, found.error());
@@ -194,7 +208,8 @@ private:
         }
         progress.answered = true;
         progress.failure.reset();
-        const bool pivoted = method == plans::MethodKind::macro && progress.phase->methods.front() != plans::MethodKind::macro;
+        const bool pivoted =
+            method == plans::MethodKind::macro && progress.phase->methods.front() != plans::MethodKind::macro;
         json::object summary = found->summary;
         summary["cannot_show"] = progress.choice.cannot_show;
         co_await mark(progress, pivoted ? "pivoted" : "done", chosen_word(progress), std::move(summary), found->text);
@@ -202,7 +217,8 @@ private:
     }
 
     /// Writes a phase's row and event, once for each state and method: the same code after a crash changes nothing.
-    Async<void> mark(const Progress& progress, std::string state, std::string method, json::object summary, std::string detail) {
+    Async<void> mark(const Progress& progress, std::string state, std::string method, json::object summary,
+                     std::string detail) {
         const std::string key = progress.phase->name + "\n" + state + "\n" + method + "\n" + detail;
         if (!campaign_.marks.insert(key).second) co_return;
         const storage::Micros now = engine::micros(campaign_.world.clock.wall());
@@ -270,11 +286,13 @@ Async<Result<void>> verify_seen(Campaign& campaign) {
     for (const plans::Phase& phase : campaign.plan.phases) {
         if (!done.insert(phase.service).second) continue;
         const bool complete = std::any_of(campaign.memo.begin(), campaign.memo.end(), [&phase](const auto& entry) {
-            return entry.first.starts_with("preflight/" + phase.service + "/") && entry.first.ends_with("/probe-before") && entry.second.state == storage::StepState::done;
+            return entry.first.starts_with("preflight/" + phase.service + "/") && entry.first.ends_with("/probe-before") &&
+                   entry.second.state == storage::StepState::done;
         });
         if (!complete) continue;   // preflight did not end: nothing was or could have been changed
         const auto last = campaign.world.journal.reader().latest_event(campaign.row.id, "production", phase.service);
-        if (last && *last && (**last).data_json.find("\"verified\"") != std::string::npos) continue;   // a session's restore proved it
+        if (last && *last && (**last).data_json.find("\"verified\"") != std::string::npos)
+            continue;                                                                     // a session's restore proved it
         const Result<ServiceFacts> facts = co_await preflight(campaign, phase.service);   // all from the record
         if (!facts) co_return facts.error();
         const Result<void> verified = co_await verify_as_found(campaign, *facts);
@@ -286,7 +304,7 @@ Async<Result<void>> verify_seen(Campaign& campaign) {
     co_return Result<void>{};
 }
 
-}  // namespace
+}   // namespace
 
 Async<Result<void>> run_phases(Campaign& campaign) {
     Runner runner{campaign};
@@ -324,4 +342,4 @@ Async<void> set_state(Campaign& campaign, std::string state, std::string detail,
     if (!written) throw engine::EngineStop{written.error()};
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -15,4 +15,4 @@ Async<Result<void>> put_back(engine::Campaign& campaign);
 /// Records a campaign's state and its event.
 Async<void> set_state(engine::Campaign& campaign, std::string state, std::string detail, const Error* error);
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -27,14 +27,16 @@ Result<std::string> read_secret(const plans::SecretRef& reference) {
         file = std::filesystem::path{folder} / reference.credential.value_or("");
     }
     std::ifstream stream{file};
-    if (!stream) return Error{ErrorKind::not_found, "the key file " + file.string() + " cannot be read", "", "", "check its path and owner"};
+    if (!stream)
+        return Error{ErrorKind::not_found, "the key file " + file.string() + " cannot be read", "", "",
+                     "check its path and owner"};
     std::string key(std::size_t{8192}, '\0');
     stream.read(key.data(), static_cast<std::streamsize>(key.size()));
     key.resize(static_cast<std::size_t>(stream.gcount()));
     return std::string{trim(key)};
 }
 
-}  // namespace
+}   // namespace
 
 Address address_of(const std::string& url) {
     Address address;
@@ -69,7 +71,8 @@ Async<Result<servers::Endpoint>> endpoint(ServiceLink& link) {
 }
 
 std::string tag_of(const Campaign& campaign, const std::string& path) {
-    return campaign.row.name + "-" + sha256(campaign.row.plan_sha256 + "\n" + std::to_string(campaign.row.submitted) + "\n" + path).substr(0, 10);
+    return campaign.row.name + "-" +
+           sha256(campaign.row.plan_sha256 + "\n" + std::to_string(campaign.row.submitted) + "\n" + path).substr(0, 10);
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -52,4 +52,4 @@ struct Address {
 };
 [[nodiscard]] Address address_of(const std::string& url);
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

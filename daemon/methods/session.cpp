@@ -14,7 +14,9 @@ std::string trace_dir_of(const Campaign& campaign, const ServiceLink& link, engi
     return root + "/" + campaign.row.name + "-" + std::string{engine::to_string(mode)};
 }
 
-std::string nsys_session_of(const Campaign& campaign) { return "campaignd-" + campaign.row.name; }
+std::string nsys_session_of(const Campaign& campaign) {
+    return "campaignd-" + campaign.row.name;
+}
 
 /// The folder that the server writes its traces to: made before the restart, owned by the service's user.
 class MakeTraceDir final : public ServiceStep {
@@ -36,14 +38,16 @@ public:
         const Result<host::Finished> finished = co_await link().host->run(std::move(command));
         if (!finished) co_return Outcome::from(finished.error());
         if (finished->exit_code != 0) {
-            Error error{ErrorKind::refused, "the trace folder " + folder_ + " cannot be made on " + host(), "", printable(finished->errors, 300),
+            Error error{ErrorKind::refused, "the trace folder " + folder_ + " cannot be made on " + host(), "",
+                        printable(finished->errors, 300),
                         "name a folder that the service's user can write as services." + service_ + ".profiler_dir"};
             co_return Outcome::from(std::move(error));
         }
         const std::uint64_t free_kib = std::strtoull(finished->output.c_str(), nullptr, 10);
         if (free_kib < std::uint64_t{2} << 20) {   // traces of one short window are some hundred MB a rank at most
-            Error error{ErrorKind::disk_full, "too little space for traces on " + host(), "less than 2 GiB are free below " + folder_,
-                        format_bytes(free_kib * 1024) + " free", "make room, or name another folder as services." + service_ + ".profiler_dir"};
+            Error error{ErrorKind::disk_full, "too little space for traces on " + host(),
+                        "less than 2 GiB are free below " + folder_, format_bytes(free_kib * 1024) + " free",
+                        "make room, or name another folder as services." + service_ + ".profiler_dir"};
             co_return Outcome::from(std::move(error));
         }
         json::object facts;
@@ -55,9 +59,13 @@ public:
 private:
     [[nodiscard]] host::Command make() const {
         host::Command command;
-        command.argv = {"sh", "-c",
-                        R"sh(set -e; umask 022; mkdir -p "$1"; [ -z "$2" ] || chown "$2" "$1"; chmod 0755 "$1"; df -Pk "$1" | awk 'NR==2 {print $4}')sh",
-                        "sh", folder_, user_};
+        command.argv = {
+            "sh",
+            "-c",
+            R"sh(set -e; umask 022; mkdir -p "$1"; [ -z "$2" ] || chown "$2" "$1"; chmod 0755 "$1"; df -Pk "$1" | awk 'NR==2 {print $4}')sh",
+            "sh",
+            folder_,
+            user_};
         command.as_root = link().where.sudo;
         command.deadline = campaign_.plan.limits.command;
         return command;
@@ -74,7 +82,9 @@ public:
     [[nodiscard]] std::string name() const override { return "install-override"; }
     [[nodiscard]] std::string title() const override { return "write " + change_.path + " on " + host(); }
     [[nodiscard]] Effect effect() const override { return Effect::converge; }
-    [[nodiscard]] std::string command() const override { return "write " + change_.path + " (sha256 " + change_.sha256 + "); systemctl daemon-reload"; }
+    [[nodiscard]] std::string command() const override {
+        return "write " + change_.path + " (sha256 " + change_.sha256 + "); systemctl daemon-reload";
+    }
     [[nodiscard]] json::object input() const override {
         json::object object = ServiceStep::input();
         object["path"] = change_.path;
@@ -101,8 +111,12 @@ private:
 /// The running process has our arguments, and nothing else than ours is new.
 class VerifyEffective final : public ServiceStep {
 public:
-    VerifyEffective(Campaign& campaign, std::string service, std::vector<std::string> wanted, std::vector<std::string> variables, std::string invocation)
-        : ServiceStep{campaign, std::move(service)}, wanted_{std::move(wanted)}, variables_{std::move(variables)}, invocation_{std::move(invocation)} {}
+    VerifyEffective(Campaign& campaign, std::string service, std::vector<std::string> wanted,
+                    std::vector<std::string> variables, std::string invocation)
+        : ServiceStep{campaign, std::move(service)},
+          wanted_{std::move(wanted)},
+          variables_{std::move(variables)},
+          invocation_{std::move(invocation)} {}
     [[nodiscard]] std::string name() const override { return "verify-effective"; }
     [[nodiscard]] std::string title() const override { return "prove from /proc that " + on_host() + " runs as planned"; }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
@@ -115,18 +129,21 @@ public:
         const Result<host::Baseline> now = co_await link().manager->baseline(unit());
         if (!now) co_return Outcome::from(now.error());
         if (now->state.invocation != invocation_) {
-            Error error{ErrorKind::conflict, on_host() + " was restarted by somebody else", "", "invocation " + printable(now->state.invocation, 60), ""};
+            Error error{ErrorKind::conflict, on_host() + " was restarted by somebody else", "",
+                        "invocation " + printable(now->state.invocation, 60), ""};
             co_return Outcome::from(std::move(error));
         }
         for (const std::string& argument : wanted_) {
             if (std::find(now->running_argv.begin(), now->running_argv.end(), argument) != now->running_argv.end()) continue;
-            Error error{ErrorKind::failed, on_host() + " runs without " + argument, "the argument did not reach the server's own command line",
+            Error error{ErrorKind::failed, on_host() + " runs without " + argument,
+                        "the argument did not reach the server's own command line",
                         "/proc/" + std::to_string(now->server_pid) + "/cmdline", ""};
             co_return Outcome::from(std::move(error));
         }
         for (const std::string& variable : variables_) {
             if (now->environment_hashes.contains(variable)) continue;
-            Error error{ErrorKind::failed, on_host() + " runs without the variable " + variable, "", "/proc/" + std::to_string(now->server_pid) + "/environ", ""};
+            Error error{ErrorKind::failed, on_host() + " runs without the variable " + variable, "",
+                        "/proc/" + std::to_string(now->server_pid) + "/environ", ""};
             co_return Outcome::from(std::move(error));
         }
         json::object facts;
@@ -134,7 +151,8 @@ public:
         for (const std::string& word : now->running_argv) argv.emplace_back(word);
         facts["argv"] = std::move(argv);
         facts["pid"] = now->server_pid;
-        co_return Outcome::done(std::move(facts), "pid " + std::to_string(now->server_pid) + " has all " + std::to_string(wanted_.size()) + " arguments");
+        co_return Outcome::done(std::move(facts), "pid " + std::to_string(now->server_pid) + " has all " +
+                                                      std::to_string(wanted_.size()) + " arguments");
     }
 
 private:
@@ -143,14 +161,16 @@ private:
     std::string invocation_;
 };
 
-Result<host::Override> override_for(Campaign& campaign, const std::string& service, engine::Mode mode, const ServiceFacts& facts) {
+Result<host::Override> override_for(Campaign& campaign, const std::string& service, engine::Mode mode,
+                                    const ServiceFacts& facts) {
     ServiceLink& link = campaign.link(service);
     const Result<std::unique_ptr<servers::Server>> server = servers::make_server(facts.server_kind, campaign.world.http);
     if (!server) return server.error();
     const std::string folder = trace_dir_of(campaign, link, mode);
     host::Override change;
     if (mode == engine::Mode::profiler) {
-        const Result<servers::ProfilerSetting> setting = (**server).profiler_setting(facts.version, folder, facts.baseline.running_argv);
+        const Result<servers::ProfilerSetting> setting =
+            (**server).profiler_setting(facts.version, folder, facts.baseline.running_argv);
         if (!setting) return setting.error();
         change.arguments = setting->arguments;
         change.environment = setting->environment;
@@ -159,21 +179,26 @@ Result<host::Override> override_for(Campaign& campaign, const std::string& servi
         if (!setting) return setting.error();
         change.arguments = setting->arguments;
         change.environment = setting->environment;
-        // `nsys launch` starts the server under a named session; collection begins only at `nsys start`. Graph nodes are wanted
-        // one by one, since a decode step is one graph launch.
-        change.prefix = {facts.nsys.value_or("nsys"),    "launch",           "--session-new=" + nsys_session_of(campaign), "--trace=cuda,nvtx",
-                         "--cuda-graph-trace=node", "--trace-fork-before-exec=true"};
+        // `nsys launch` starts the server under a named session; collection begins only at `nsys start`. Graph nodes are
+        // wanted one by one, since a decode step is one graph launch.
+        change.prefix = {facts.nsys.value_or("nsys"),
+                         "launch",
+                         "--session-new=" + nsys_session_of(campaign),
+                         "--trace=cuda,nvtx",
+                         "--cuda-graph-trace=node",
+                         "--trace-fork-before-exec=true"};
     }
     change.writable = {folder};
     change.marker = "campaign " + campaign.row.name + " of " + format_time(engine::wall_time(campaign.row.submitted)) +
-                    ", mode " + std::string{engine::to_string(mode)} + "\nremoved by campaignd when the campaign ends; by hand: campaignctl restore " +
-                    campaign.row.name;
+                    ", mode " + std::string{engine::to_string(mode)} +
+                    "\nremoved by campaignd when the campaign ends; by hand: campaignctl restore " + campaign.row.name;
     return change;
 }
 
-}  // namespace
+}   // namespace
 
-Result<host::Change> render_mode(Campaign& campaign, const std::string& service, engine::Mode mode, const ServiceFacts& facts) {
+Result<host::Change> render_mode(Campaign& campaign, const std::string& service, engine::Mode mode,
+                                 const ServiceFacts& facts) {
     const Result<host::Override> change = override_for(campaign, service, mode, facts);
     if (!change) return change.error();
     ServiceLink& link = campaign.link(service);
@@ -198,12 +223,14 @@ Async<Outcome> RestartService::act(Scope& scope, const json::object& before) {
     const Result<host::ServiceState> state = co_await link().manager->look(unit());
     if (!state) {
         Error error = state.error();
-        if (error.kind == ErrorKind::in_doubt) error.kind = ErrorKind::unreachable;   // only a look was lost; nothing was sent
+        if (error.kind == ErrorKind::in_doubt)
+            error.kind = ErrorKind::unreachable;   // only a look was lost; nothing was sent
         co_return Outcome::from(std::move(error));
     }
     if (!state->loadable) {
-        Error error{ErrorKind::refused, on_host() + " is not restarted: its unit does not load", "a restart would be refused, or could not start again",
-                    "LoadState=" + printable(state->load_state, 60), "campaignctl restore " + campaign_.row.name};
+        Error error{ErrorKind::refused, on_host() + " is not restarted: its unit does not load",
+                    "a restart would be refused, or could not start again", "LoadState=" + printable(state->load_state, 60),
+                    "campaignctl restore " + campaign_.row.name};
         co_return Outcome::from(std::move(error));
     }
     const Result<void> sent = co_await link().manager->restart(unit());
@@ -224,15 +251,18 @@ Async<Outcome> RestartService::see_it_start(Scope& scope, const json::object& be
             facts["cursor"] = string_at(before, "cursor").value_or("");
             facts["at"] = int_at(before, "at").value_or(0);
             co_await production(campaign_, service_, state_, reason_);
-            co_return Outcome::done(std::move(facts), "InvocationID " + old.substr(0, 8) + ".. -> " + now->invocation.substr(0, 8) + "..");
+            co_return Outcome::done(std::move(facts),
+                                    "InvocationID " + old.substr(0, 8) + ".. -> " + now->invocation.substr(0, 8) + "..");
         }
         if (now && now->active == "failed" && !now->job_pending) {
-            Error error{ErrorKind::failed, on_host() + " did not start", "", "ActiveState=failed Result=" + printable(now->result, 60), ""};
+            Error error{ErrorKind::failed, on_host() + " did not start", "",
+                        "ActiveState=failed Result=" + printable(now->result, 60), ""};
             co_return Outcome::from(std::move(error));
         }
         co_await scope.clock().sleep_for(std::chrono::milliseconds{250});
     }
-    co_return Outcome::from(Error{ErrorKind::in_doubt, "no new invocation of " + on_host() + " within 15 min of its restart", "", "", ""});
+    co_return Outcome::from(
+        Error{ErrorKind::in_doubt, "no new invocation of " + on_host() + " within 15 min of its restart", "", "", ""});
 }
 
 Async<Confirmation> RestartService::confirm(Scope& scope, const json::object& before) {
@@ -291,7 +321,8 @@ Async<Result<Session>> enter_mode(Campaign& campaign, std::string service, engin
     if (!installed) co_return installed.error;
     co_await production(campaign, service, "changed", "our override is on disk; the server still runs as found");
 
-    RestartService restart{campaign, service, "down", "by plan: restarted into " + std::string{engine::to_string(mode)} + " mode"};
+    RestartService restart{campaign, service, "down",
+                           "by plan: restarted into " + std::string{engine::to_string(mode)} + " mode"};
     const Outcome restarted = co_await track.perform(restart);
     if (!restarted) co_return restarted.error;
     session.invocation = string_at(restarted.value, "invocation").value_or("");
@@ -312,4 +343,4 @@ Async<Result<Session>> enter_mode(Campaign& campaign, std::string service, engin
     co_return session;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

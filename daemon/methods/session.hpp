@@ -12,9 +12,9 @@ namespace campaign::methods {
 /// A service that runs in a mode of ours. Its undo is on record; `leave` is methods::restore.
 struct Session {
     engine::Mode mode = engine::Mode::production;
-    std::string trace_dir;     ///< on the host; belongs to the service's user
-    std::string invocation;    ///< of the server that runs in this mode
-    std::string nsys_session;  ///< name for `nsys start --session`
+    std::string trace_dir;      ///< on the host; belongs to the service's user
+    std::string invocation;     ///< of the server that runs in this mode
+    std::string nsys_session;   ///< name for `nsys start --session`
 };
 
 /// make-trace-dir, install-override (registers the undo), restart, await-ready, verify-effective. A failure leaves the undo
@@ -22,7 +22,8 @@ struct Session {
 Async<Result<Session>> enter_mode(Campaign& campaign, std::string service, engine::Mode mode, const ServiceFacts& facts);
 
 /// What would be written, for `plan explain`: pure.
-Result<host::Change> render_mode(Campaign& campaign, const std::string& service, engine::Mode mode, const ServiceFacts& facts);
+Result<host::Change> render_mode(Campaign& campaign, const std::string& service, engine::Mode mode,
+                                 const ServiceFacts& facts);
 
 /// Restarts the service; proven by a new InvocationID.
 class RestartService final : public ServiceStep {
@@ -38,7 +39,9 @@ public:
         object["reason"] = reason_;
         return object;
     }
-    [[nodiscard]] std::string command() const override { return "systemctl reset-failed " + unit() + "; systemctl restart --no-block " + unit(); }
+    [[nodiscard]] std::string command() const override {
+        return "systemctl reset-failed " + unit() + "; systemctl restart --no-block " + unit();
+    }
     [[nodiscard]] json::object example() const override {
         json::object object;
         object["invocation"] = "(new)";
@@ -54,4 +57,4 @@ private:
     std::string reason_;
 };
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -27,9 +27,10 @@ json::object capture_load(const plans::Capture& capture, const std::string& mode
     return spec;
 }
 
-}  // namespace
+}   // namespace
 
-Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts, const Session& session) {
+Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase& phase, const ServiceFacts& facts,
+                                         const Session& session) {
     Track track{campaign, phase.name + "/torch-profile", phase.name};
     const plans::Capture& capture = phase.capture;
     const bool in_production = session.mode == engine::Mode::production;
@@ -46,7 +47,8 @@ Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase&
     const Outcome listed = co_await track.perform(list);
     if (!listed) co_return listed.error;
     json::array already;
-    if (const json::value* files = listed.value.if_contains("files"); files != nullptr && files->is_array()) already = files->get_array();
+    if (const json::value* files = listed.value.if_contains("files"); files != nullptr && files->is_array())
+        already = files->get_array();
 
     StartProfile start{campaign, facts.service, facts.server_kind, tag_of(campaign, phase.name + "/start"), in_production};
     const Outcome started = co_await track.perform(start);
@@ -59,13 +61,15 @@ Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase&
     const Result<LoadDone> loaded = co_await run_load(track, facts.service, std::move(load));
 
     // Sent once, also when the load failed: a running profile slows the server down and fills its memory.
-    ProfileRequest stop{campaign, facts.service, facts.server_kind, false, tag_of(campaign, phase.name + "/stop"), capture.stop_limit};
+    ProfileRequest stop{campaign,          facts.service, facts.server_kind, false, tag_of(campaign, phase.name + "/stop"),
+                        capture.stop_limit};
     const Outcome stopped = co_await track.perform(stop);
     if (!stopped) co_return stopped.error;
     if (in_production) co_await close_undos(campaign, "profile-ended", stopped.evidence);
     if (!loaded) co_return loaded.error();
 
-    AwaitTraces await{campaign, facts.service, facts.server_kind, session.trace_dir, already, facts.world_size, std::chrono::minutes{10}};
+    AwaitTraces await{campaign, facts.service,    facts.server_kind,       session.trace_dir,
+                      already,  facts.world_size, std::chrono::minutes{10}};
     const Outcome whole = co_await track.perform(await);
     if (!whole) co_return whole.error;
 
@@ -76,12 +80,15 @@ Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase&
     PhaseResult result;
     result.summary["analysis_sha256"] = analysed->sha256;
     result.summary["traces"] = analysed->traces;
-    if (const json::value* missing = whole.value.if_contains("missing"); missing != nullptr) result.summary["missing_ranks"] = *missing;
+    if (const json::value* missing = whole.value.if_contains("missing"); missing != nullptr)
+        result.summary["missing_ranks"] = *missing;
     result.summary["load_sha256"] = loaded->sha256;
     const std::optional<std::string> answer = string_at(analysed->analysis, "answer");
     result.summary["answer"] = answer ? json::value(*answer) : json::value(nullptr);
-    result.text = answer ? printable(*answer, 300) : "the traces cannot answer: " + printable(string_at(analysed->analysis, "cannot_answer").value_or("no reason given"), 300);
+    result.text = answer ? printable(*answer, 300)
+                         : "the traces cannot answer: " +
+                               printable(string_at(analysed->analysis, "cannot_answer").value_or("no reason given"), 300);
     co_return result;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -11,12 +11,15 @@
 namespace campaign::methods {
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+}
 
 /// One rank's trace into the vault, with campaign-agent's word on whether it is whole.
 class FetchTrace final : public ServiceStep {
 public:
-    FetchTrace(Campaign& campaign, std::string service, TraceFile file) : ServiceStep{campaign, std::move(service)}, file_{std::move(file)} {}
+    FetchTrace(Campaign& campaign, std::string service, TraceFile file)
+        : ServiceStep{campaign, std::move(service)}, file_{std::move(file)} {}
     [[nodiscard]] std::string name() const override { return "fetch-trace"; }
     [[nodiscard]] std::string title() const override { return "fetch " + base_name(file_.path) + " from " + host(); }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
@@ -29,13 +32,15 @@ public:
     }
     Async<Outcome> act(Scope& scope, const json::object&) override {
         // The folder is the step's own, so that a fetch that was cut goes on where it stopped.
-        const Result<std::filesystem::path> folder = scope.world().vault.incoming("trace-" + tag_of(campaign_, scope.path()));
+        const Result<std::filesystem::path> folder =
+            scope.world().vault.incoming("trace-" + tag_of(campaign_, scope.path()));
         if (!folder) co_return Outcome::from(folder.error());
         const std::filesystem::path local = *folder / storage::Vault::safe_name(base_name(file_.path));
         std::string from = file_.path;
         std::filesystem::path to = local;
         host::OnBytes progress = [](std::uint64_t, std::uint64_t) {};
-        const Result<host::Fetched> fetched = co_await link().host->fetch(std::move(from), std::move(to), std::move(progress));
+        const Result<host::Fetched> fetched =
+            co_await link().host->fetch(std::move(from), std::move(to), std::move(progress));
         if (!fetched) co_return Outcome::from(fetched.error());
 
         host::Command check;
@@ -44,15 +49,16 @@ public:
         const std::shared_ptr<host::Host> here = scope.world().transport.here();
         const Result<host::Finished> checked = co_await here->run(std::move(check));
         if (!checked) co_return Outcome::from(checked.error());
-        const Result<json::value> verdict = parse_json(trim(checked->output).empty() ? "{}" : trim(checked->output), "campaign-agent check");
+        const Result<json::value> verdict =
+            parse_json(trim(checked->output).empty() ? "{}" : trim(checked->output), "campaign-agent check");
         const bool complete = verdict && bool_at(*verdict, "complete").value_or(false);
         const std::string why = verdict ? string_at(*verdict, "why").value_or("") : printable(checked->errors, 200);
         json::object detail;
         detail["rank"] = file_.rank;
         detail["complete"] = complete;
         detail["check"] = verdict ? *verdict : json::value(nullptr);
-        const Result<std::string> kept =
-            co_await scope.keep_file("trace", base_name(file_.path), local, fetched->sha256, host() + ":" + file_.path, std::move(detail));
+        const Result<std::string> kept = co_await scope.keep_file("trace", base_name(file_.path), local, fetched->sha256,
+                                                                  host() + ":" + file_.path, std::move(detail));
         if (!kept) co_return Outcome::from(kept.error());
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
@@ -64,7 +70,8 @@ public:
         facts["size"] = fetched->bytes;
         facts["complete"] = complete;
         facts["where"] = "vault";
-        co_return Outcome::done(std::move(facts), format_bytes(fetched->bytes) + ", sha256 " + kept->substr(0, 12) + (complete ? ", whole" : ", NOT whole: " + printable(why, 200)));
+        co_return Outcome::done(std::move(facts), format_bytes(fetched->bytes) + ", sha256 " + kept->substr(0, 12) +
+                                                      (complete ? ", whole" : ", NOT whole: " + printable(why, 200)));
     }
 
 private:
@@ -74,7 +81,8 @@ private:
 /// The analysis beside the daemon, over files of the vault.
 class AnalyzeHere final : public ServiceStep {
 public:
-    AnalyzeHere(Campaign& campaign, std::string service, json::array traces) : ServiceStep{campaign, std::move(service)}, traces_{std::move(traces)} {}
+    AnalyzeHere(Campaign& campaign, std::string service, json::array traces)
+        : ServiceStep{campaign, std::move(service)}, traces_{std::move(traces)} {}
     [[nodiscard]] std::string name() const override { return "analyze"; }
     [[nodiscard]] std::string title() const override { return "analyse " + std::to_string(traces_.size()) + " traces"; }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
@@ -85,7 +93,8 @@ public:
         return object;
     }
     Async<Outcome> act(Scope& scope, const json::object&) override {
-        const Result<std::filesystem::path> folder = scope.world().vault.incoming("analysis");
+        const Result<std::filesystem::path> folder =
+            scope.world().vault.incoming("analysis-" + tag_of(campaign_, scope.path()));
         if (!folder) co_return Outcome::from(folder.error());
         const std::filesystem::path out = *folder / "analysis.json";
         host::Command command;
@@ -94,7 +103,8 @@ public:
             const Result<std::filesystem::path> file = scope.world().vault.find(string_at(trace, "sha256").value_or(""));
             if (!file) co_return Outcome::from(file.error());
             // The vault names files by hash; the analysis wants to know ranks by name.
-            const std::filesystem::path named = *folder / storage::Vault::safe_name(string_at(trace, "name").value_or("trace"));
+            const std::filesystem::path named =
+                *folder / storage::Vault::safe_name(string_at(trace, "name").value_or("trace"));
             std::error_code error;
             std::filesystem::create_symlink(*file, named, error);
             command.argv.push_back((error ? *file : named).string());
@@ -107,19 +117,23 @@ public:
         if (finished->exit_code != 0 || !text) {
             std::error_code ignored;
             std::filesystem::remove_all(*folder, ignored);
-            Error error{ErrorKind::failed, "the traces could not be analysed", "", printable(finished->errors, 400), "campaignctl artifacts " + campaign_.row.name + " has the traces"};
+            Error error{ErrorKind::failed, "the traces could not be analysed", "", printable(finished->errors, 400),
+                        "campaignctl artifacts " + campaign_.row.name + " has the traces"};
             co_return Outcome::from(std::move(error));
         }
         json::object detail;
         detail["traces"] = traces_;
-        const Result<std::string> kept = co_await scope.keep("analysis", "analysis.json", *text, "campaign-agent analyze", std::move(detail));
+        const Result<std::string> kept =
+            co_await scope.keep("analysis", "analysis.json", *text, "campaign-agent analyze", std::move(detail));
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
         if (!kept) co_return Outcome::from(kept.error());
         json::object facts;
         facts["sha256"] = *kept;
         const Result<json::value> analysis = parse_json(*text, "analysis");
-        std::string answer = analysis ? string_at(*analysis, "answer").value_or(string_at(*analysis, "cannot_answer").value_or("no answer")) : "no answer";
+        std::string answer =
+            analysis ? string_at(*analysis, "answer").value_or(string_at(*analysis, "cannot_answer").value_or("no answer"))
+                     : "no answer";
         facts["answer"] = answer;
         co_return Outcome::done(std::move(facts), printable(answer, 400));
     }
@@ -132,9 +146,14 @@ private:
 class AnalyzeThere final : public ServiceStep {
 public:
     AnalyzeThere(Campaign& campaign, std::string service, std::string agent, std::string out, std::vector<std::string> files)
-        : ServiceStep{campaign, std::move(service)}, agent_{std::move(agent)}, out_{std::move(out)}, files_{std::move(files)} {}
+        : ServiceStep{campaign, std::move(service)},
+          agent_{std::move(agent)},
+          out_{std::move(out)},
+          files_{std::move(files)} {}
     [[nodiscard]] std::string name() const override { return "analyze-there"; }
-    [[nodiscard]] std::string title() const override { return "analyse " + std::to_string(files_.size()) + " traces on " + host(); }
+    [[nodiscard]] std::string title() const override {
+        return "analyse " + std::to_string(files_.size()) + " traces on " + host();
+    }
     [[nodiscard]] Effect effect() const override { return Effect::converge; }
     [[nodiscard]] std::string command() const override { return link().host->shown(analyze()); }
     [[nodiscard]] json::object input() const override {
@@ -149,33 +168,40 @@ public:
         const Result<host::Finished> finished = co_await link().host->run(std::move(command));
         if (!finished) co_return Outcome::from(finished.error());
         if (finished->exit_code != 0) {
-            Error error{ErrorKind::failed, "the traces could not be analysed on " + host(), "", printable(finished->errors, 400), ""};
+            Error error{ErrorKind::failed, "the traces could not be analysed on " + host(), "",
+                        printable(finished->errors, 400), ""};
             co_return Outcome::from(std::move(error));
         }
-        const Result<std::filesystem::path> folder = scope.world().vault.incoming("analysis");
+        const Result<std::filesystem::path> folder =
+            scope.world().vault.incoming("analysis-" + tag_of(campaign_, scope.path()));
         if (!folder) co_return Outcome::from(folder.error());
         const std::filesystem::path local = *folder / "analysis.json";
         std::string from = out_;
         std::filesystem::path to = local;
         host::OnBytes progress = [](std::uint64_t, std::uint64_t) {};
-        const Result<host::Fetched> fetched = co_await link().host->fetch(std::move(from), std::move(to), std::move(progress));
+        const Result<host::Fetched> fetched =
+            co_await link().host->fetch(std::move(from), std::move(to), std::move(progress));
         if (!fetched) co_return Outcome::from(fetched.error());
         const Result<std::string> text = read_text(local, std::size_t{64} << 20);
         if (!text) co_return Outcome::from(text.error());
         json::object detail;
-        const Result<std::string> kept = co_await scope.keep_file("analysis", "analysis.json", local, fetched->sha256, host() + ":" + out_, std::move(detail));
+        const Result<std::string> kept = co_await scope.keep_file("analysis", "analysis.json", local, fetched->sha256,
+                                                                  host() + ":" + out_, std::move(detail));
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
         if (!kept) co_return Outcome::from(kept.error());
         std::string result_path = out_;
         std::string hash = fetched->sha256;
         const bool as_root = link().where.sudo;
-        const Result<bool> removed = co_await host::remove_file(*link().host, std::move(result_path), std::move(hash), as_root);
+        const Result<bool> removed =
+            co_await host::remove_file(*link().host, std::move(result_path), std::move(hash), as_root);
         json::object facts;
         facts["sha256"] = *kept;
         facts["removed_there"] = removed && *removed;
         const Result<json::value> analysis = parse_json(*text, "analysis");
-        std::string answer = analysis ? string_at(*analysis, "answer").value_or(string_at(*analysis, "cannot_answer").value_or("no answer")) : "no answer";
+        std::string answer =
+            analysis ? string_at(*analysis, "answer").value_or(string_at(*analysis, "cannot_answer").value_or("no answer"))
+                     : "no answer";
         facts["answer"] = answer;
         co_return Outcome::done(std::move(facts), printable(answer, 400));
     }
@@ -197,9 +223,12 @@ private:
 /// What is in the vault need not lie on the host: removed by path and hash.
 class RemoveFetched final : public ServiceStep {
 public:
-    RemoveFetched(Campaign& campaign, std::string service, json::array traces) : ServiceStep{campaign, std::move(service)}, traces_{std::move(traces)} {}
+    RemoveFetched(Campaign& campaign, std::string service, json::array traces)
+        : ServiceStep{campaign, std::move(service)}, traces_{std::move(traces)} {}
     [[nodiscard]] std::string name() const override { return "remove-fetched"; }
-    [[nodiscard]] std::string title() const override { return "remove from " + host() + " the traces that are in the vault"; }
+    [[nodiscard]] std::string title() const override {
+        return "remove from " + host() + " the traces that are in the vault";
+    }
     [[nodiscard]] Effect effect() const override { return Effect::converge; }
     [[nodiscard]] json::object input() const override {
         json::object object = ServiceStep::input();
@@ -233,7 +262,7 @@ private:
     json::array traces_;
 };
 
-}  // namespace
+}   // namespace
 
 json::object ListTraces::input() const {
     json::object object = ServiceStep::input();
@@ -284,7 +313,8 @@ Async<Outcome> AwaitTraces::act(Scope& scope, const json::object&) {
     for (int polls = 0;; ++polls) {
         std::string folder = folder_;
         const bool as_root = link().where.sudo;
-        const Result<std::vector<host::FileFact>> files = co_await host::list_files(*link().host, std::move(folder), as_root);
+        const Result<std::vector<host::FileFact>> files =
+            co_await host::list_files(*link().host, std::move(folder), as_root);
         if (!files) co_return Outcome::from(files.error());
         std::map<int, host::FileFact> by_rank;
         std::map<std::string, std::uint64_t> sizes;
@@ -299,7 +329,8 @@ Async<Outcome> AwaitTraces::act(Scope& scope, const json::object&) {
             }
             sizes[file.path] = file.size;
             const auto before = last_sizes.find(file.path);
-            if (file.open_for_writing || file.size == 0 || before == last_sizes.end() || before->second != file.size) still = false;
+            if (file.open_for_writing || file.size == 0 || before == last_sizes.end() || before->second != file.size)
+                still = false;
             by_rank[what->rank.value_or(static_cast<int>(by_rank.size()))] = file;
         }
         last_sizes = std::move(sizes);
@@ -308,7 +339,8 @@ Async<Outcome> AwaitTraces::act(Scope& scope, const json::object&) {
         if ((still && all) || late) {
             if (by_rank.empty()) {
                 Error error{ErrorKind::failed, "stop_profile was answered, but no trace came into " + folder_,
-                            "the profiler failed silently, or it wrote elsewhere", std::to_string(files->size()) + " files there, none of them a new trace", ""};
+                            "the profiler failed silently, or it wrote elsewhere",
+                            std::to_string(files->size()) + " files there, none of them a new trace", ""};
                 co_return Outcome::from(std::move(error));
             }
             json::array found;
@@ -403,4 +435,4 @@ Async<Result<Analysed>> gather(Track& track, std::string service, std::vector<Tr
     co_return result;
 }
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods

@@ -29,11 +29,12 @@ struct TraceFile {
     int rank = -1;
 };
 
-/// Waits until each expected rank has a new trace that no process has open for writing and whose size stands still. done: the
-/// files, complete or with the missing ranks named; failed: none came.
+/// Waits until each expected rank has a new trace that no process has open for writing and whose size stands still. done:
+/// the files, complete or with the missing ranks named; failed: none came.
 class AwaitTraces final : public ServiceStep {
 public:
-    AwaitTraces(Campaign& campaign, std::string service, std::string kind, std::string folder, json::array already, int ranks, Millis limit)
+    AwaitTraces(Campaign& campaign, std::string service, std::string kind, std::string folder, json::array already,
+                int ranks, Millis limit)
         : ServiceStep{campaign, std::move(service)},
           kind_{std::move(kind)},
           folder_{std::move(folder)},
@@ -65,4 +66,4 @@ struct Analysed {
 };
 Async<Result<Analysed>> gather(Track& track, std::string service, std::vector<TraceFile> files, plans::Traces how);
 
-}  // namespace campaign::methods
+}   // namespace campaign::methods
