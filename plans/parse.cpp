@@ -1,0 +1,68 @@
+#include "plans/parse.hpp"
+
+#include <algorithm>
+
+#include "plans/check.hpp"
+#include "plans/scan.hpp"
+#include "plans/secrets.hpp"
+
+namespace campaign::plans {
+namespace {
+
+/// One secret may be found by its form and by its place: the finding that tells more stays, wide enough to hide all of it.
+void merge_secrets(Diagnostics& found) {
+    Diagnostics kept;
+    for (Diagnostic& next : found) {
+        const auto same = [&](const Diagnostic& other) {
+            return other.code == "P021" && next.code == "P021" && other.line == next.line &&
+                   next.column < other.column + other.width;
+        };
+        const auto before = std::ranges::find_if(kept, same);
+        if (before == kept.end()) {
+            kept.push_back(std::move(next));
+            continue;
+        }
+        const int end = std::max(before->column + before->width, next.column + next.width);
+        if (next.hint.find("write `{") != std::string::npos) before->hint = next.hint;
+        before->width = end - before->column;
+    }
+    found = std::move(kept);
+}
+
+}   // namespace
+
+std::variant<Plan, Diagnostics> parse(std::string_view yaml) {
+    Scan scanned = scan(yaml);
+    Diagnostics found = std::move(scanned.found);
+    Plan plan;
+    if (scanned.readable) {
+        bool whole = false;
+        Node root = read_tree(scanned.mended, found, !scanned.clean, whole);
+        if (root.kind == Node::Kind::null && found.empty()) {
+            Diagnostic wrong;
+            wrong.code = "P007";
+            wrong.message = "the file holds no plan";
+            wrong.hint = "see plans/examples/minimal.yaml";
+            found.push_back(std::move(wrong));
+        } else if (root.kind != Node::Kind::null) {
+            Findings findings{found};
+            check(root, findings, whole);
+            plan = build(root, findings, whole);
+        }
+    }
+    if (found.empty()) return plan;
+    std::ranges::stable_sort(found, [](const Diagnostic& a, const Diagnostic& b) {
+        return std::pair{a.line, a.column} < std::pair{b.line, b.column};
+    });
+    merge_secrets(found);
+    if (found.size() > Findings::most) {
+        found.resize(Findings::most);
+        Diagnostic more;
+        more.code = "P006";
+        more.message = "more than " + std::to_string(Findings::most) + " errors; the rest is not shown";
+        found.push_back(std::move(more));
+    }
+    return found;
+}
+
+}   // namespace campaign::plans
