@@ -39,6 +39,11 @@ for _ in {1..100}; do [ "$(show NRestarts)" = 0 ] || break; sleep 0.1; done
 [ "$(show NRestarts)" = 1 ] || fail "systemd did not bring it back"
 [ "$(show Result)" = success ] || fail "result $(show Result)"
 [ "$(on_host nsys --version | cut -d' ' -f1-3)" = "NVIDIA Nsight Systems" ] || fail "nsys"
+on_host sh -ec 'cd /tmp; nsys launch --session-new=s -t cuda sleep 60 & sleep 0.3; nsys start --session=s -o r; sleep 0.1; nsys stop --session=s
+  nsys export --type sqlite -o r.sqlite r.nsys-rep; kill $!' >/dev/null || fail "nsys capture"
+kernels=$(on_host python3 -c 'import sqlite3; print(sqlite3.connect("/tmp/r.sqlite").execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0])')
+[ "$kernels" -gt 0 ] || fail "the export holds no kernel"
+on_host rm -rf /tmp/r.sqlite /tmp/r.nsys-rep /tmp/nsys-standin
 on_host systemctl stop $unit
 [ "$(show ExecMainStatus)" = 0 ] || fail "SIGTERM did not end with 0"
 echo "ok"

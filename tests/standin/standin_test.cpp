@@ -297,6 +297,38 @@ TEST(Standin, CanSayThatItIsReadyAndNeverBe) {
     EXPECT_EQ(server.connect(), asio::error::connection_refused);
 }
 
+TEST(Standin, ALoadThatStallsFallsSilentAndLivesOn) {
+    Running server{{}, R"({"load":"stall","load_at":0.5})"};
+    while (server.log().find("50% Completed") == std::string::npos) std::this_thread::sleep_for(5ms);
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.ended(), 0);
+    EXPECT_THAT(server.log(), Not(HasSubstr("100% Completed")));
+    EXPECT_TRUE(server.events("ready").empty());
+}
+
+TEST(Standin, CanBeHealthyAndNeverAnswerARequest) {
+    const Running server{{}, R"({"hang_completions":true})"};
+    server.until("ready");
+    asio::io_context io;
+    beast::tcp_stream stream{io};
+    stream.connect(server.endpoint());
+    http::request<http::string_body> request{http::verb::post, "/v1/completions", 11};
+    request.set(http::field::content_type, "application/json");
+    request.body() = ten_tokens;
+    request.prepare_payload();
+    http::write(stream, request);
+    EXPECT_EQ(server.get("/health").status, 200);
+    EXPECT_EQ(server.get("/health").status, 200);
+    EXPECT_EQ(stream.socket().available(), 0u);
+}
+
+TEST(Standin, CanListAnotherModelThanTheOneAskedFor) {
+    const Running server{{"--served-model-name", "kimi"}, R"({"model_name":"other"})"};
+    server.until("ready");
+    EXPECT_THAT(server.get("/v1/models").body, Not(HasSubstr("kimi")));
+    EXPECT_EQ(server.post("/v1/completions", R"({"model":"kimi","prompt":"a"})").status, 404);
+}
+
 TEST(Standin, EndsWithZeroOnSigterm) {
     Running server{{}};
     server.until("ready");
@@ -521,6 +553,18 @@ TEST(StandinProfiler, CanAnswerWithoutWritingOrLoseARankOrTearIt) {
     ASSERT_EQ(both.size(), 2u);
     EXPECT_EQ(unzipped(both[0]), "torn");
     EXPECT_NE(unzipped(both[1]), "torn");
+}
+
+TEST(StandinProfiler, CanAnswerBeforeTheFilesAreWhole) {
+    const TraceFolder traces;
+    const Running server{with_profiler(traces.path), R"({"stop":"early","stop_s":600})"};
+    server.until("ready");
+    server.post("/start_profile");
+    server.post("/v1/completions", ten_tokens);
+    EXPECT_EQ(server.post("/stop_profile").status, 200);
+    while (traces.files("_rank").size() < 2) std::this_thread::sleep_for(5ms);
+    EXPECT_EQ(unzipped(traces.files("_rank").front()).find("\"traceName\""), std::string::npos)
+        << "it is being written still";
 }
 
 TEST(StandinProfiler, CanDieWhileItWrites) {
