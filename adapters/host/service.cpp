@@ -42,7 +42,7 @@ std::map<std::string, std::string> table_at(const json::value& object, std::stri
 
 /// "infinity" is UINT64_MAX, which JSON numbers of other readers would round: written as null.
 json::value span(std::uint64_t us) {
-    return us == std::numeric_limits<std::uint64_t>::max() ? json::value{nullptr} : json::value{us};
+    return us == std::numeric_limits<std::uint64_t>::max() ? json::value(nullptr) : json::value(us);
 }
 
 std::uint64_t unsigned_at(const json::value& object, std::string_view key, std::uint64_t absent) {
