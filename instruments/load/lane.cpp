@@ -6,7 +6,9 @@
 
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <memory>
 #include <system_error>
+#include <utility>
 
 namespace campaign::load {
 namespace asio = boost::asio;
@@ -14,6 +16,8 @@ namespace {
 
 /// How long a connection may take after [DONE] to end its body properly before it is thrown away instead of used again.
 constexpr auto end_grace = std::chrono::milliseconds(25);
+/// How long connecting ahead of a level may take; after it the request tries for itself, within its own limit.
+constexpr auto connect_limit = std::chrono::seconds(10);
 
 std::string class_of_connect(int error) {
     if (error == EMFILE || error == ENFILE) return "client_fd_limit";
@@ -41,7 +45,28 @@ void Lane::close() {
 }
 
 void Lane::open(std::function<void()> ready) {
-    connect(0, [ready = std::move(ready)](int) { ready(); });
+    auto once = std::make_shared<std::function<void()>>(std::move(ready));
+    const auto tell = [once] {
+        if (const auto call = std::exchange(*once, nullptr)) call();
+    };
+    grace_.expires_after(connect_limit);
+    grace_.async_wait([this, tell](boost::system::error_code error) {
+        if (error || shut_) return;
+        close();
+        tell();
+    });
+    connect(0, [this, tell](int) {
+        grace_.cancel();
+        tell();
+    });
+}
+
+void Lane::shut() {
+    shut_ = true;
+    busy_ = false;
+    close();
+    grace_.cancel();
+    deadline_.cancel();
 }
 
 void Lane::connect(std::size_t which, Ready ready) {
@@ -84,8 +109,8 @@ void Lane::send(std::string request, Done done) {
     busy_ = true;
     began_ = now();
     deadline_.expires_after(room_.timeout);
-    deadline_.async_wait([this](boost::system::error_code error) {
-        if (!error && busy_) give_up("timeout", "no complete answer within the request's time limit");
+    deadline_.async_wait([this, serial = ++serial_](boost::system::error_code error) {
+        if (!error && busy_ && serial == serial_) give_up("timeout", "no complete answer within the request's time limit");
     });
     begin();
 }

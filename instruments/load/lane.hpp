@@ -38,6 +38,8 @@ public:
     void send(std::string request, Done done);
     /// Ends a running request with this class.
     void give_up(std::string failure_class, std::string message);
+    /// Ends everything without a word; what is still queued in the loop finds nothing to do.
+    void shut();
 
 private:
     using Socket = boost::asio::generic::stream_protocol::socket;
@@ -66,10 +68,12 @@ private:
     std::size_t written_ = 0;
     Stamp began_ = 0;   // monotonic; start of the request's last attempt
     std::uint32_t retries_ = 0;
-    std::uint64_t turn_ = 0;   // handlers of an earlier connection or request know themselves stale by it
+    std::uint64_t serial_ = 0;   // of requests, for the time limit's handler
+    std::uint64_t turn_ = 0;     // handlers of an earlier connection or request know themselves stale by it
     bool reused_ = false;
     bool used_ = false;
     bool busy_ = false;
+    bool shut_ = false;
     Done done_;
 };
 

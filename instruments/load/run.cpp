@@ -79,9 +79,11 @@ public:
         for (std::uint64_t i = 0; i < useful; ++i) lanes_.push_back(std::make_unique<Lane>(session_.room));
         paused_ = std::vector<std::unique_ptr<asio::steady_timer>>(lanes_.size());
         unopened_ = lanes_.size();
+        probe_due_ = SteadyClock::now();
+        arm_probe();
         for (std::size_t i = 0; i < std::min(connects_at_once, lanes_.size()); ++i) open_next();
         session_.io.restart();
-        session_.io.run();
+        session_.io.run();   // until nothing is left: end() closes all, so that no handler outlives this level
     }
 
     [[nodiscard]] const LevelTally& tally() const { return tally_; }
@@ -109,6 +111,7 @@ private:
     void open_next() {
         if (opening_ == lanes_.size()) return;
         lanes_[opening_++]->open([this] {
+            if (over_) return;
             if (--unopened_ == 0) return begin();
             open_next();
         });
@@ -119,8 +122,7 @@ private:
         began_ = ended_ = SteadyClock::now();
         cpu_began_ = thread_cpu_s();
         next_report_ = began_ + std::chrono::seconds(1);
-        probe_due_ = began_;
-        arm_probe();
+        health_.lateness_ms.clear();
         for (std::size_t i = 0; i < lanes_.size(); ++i) start(i);
     }
 
@@ -132,6 +134,7 @@ private:
     }
 
     void start(std::size_t lane) {
+        if (over_) return;
         if (!may_start()) {
             if (in_flight_ == 0 && pauses_ == 0) end();
             return;
@@ -184,7 +187,7 @@ private:
             if (error || over_) return;
             const auto now = SteadyClock::now();
             health_.lateness_ms.push_back(seconds_between(probe_due_, now) * 1e3);
-            if (!warmup_ && now >= next_report_) report(now);
+            if (ran_ && !warmup_ && now >= next_report_) report(now);
             if (session_.stop.load(std::memory_order_relaxed) && !stopping_) stop();
             if (!over_) arm_probe();
         });
@@ -196,7 +199,7 @@ private:
         for (const auto& timer : paused_) {
             if (timer) timer->cancel();
         }
-        if (in_flight_ == 0 && pauses_ == 0) end();
+        if (!ran_ || (in_flight_ == 0 && pauses_ == 0)) end();
     }
 
     void report(SteadyClock::time_point now) {
@@ -226,14 +229,14 @@ private:
         if (over_) return;
         over_ = true;
         const double span = seconds_between(began_, SteadyClock::now());
-        health_.cpu_share = span > 0 ? (thread_cpu_s() - cpu_began_) / span : 0;
+        health_.cpu_share = ran_ && span > 0 ? (thread_cpu_s() - cpu_began_) / span : 0;
         if (unreachable_) tally_.note("ended early: the server could not be reached any more");
         if (stopping_) tally_.note("ended early: the run was told to stop");
         probe_.cancel();
         for (const auto& timer : paused_) {
             if (timer) timer->cancel();
         }
-        session_.io.stop();
+        for (const auto& lane : lanes_) lane->shut();
     }
 
     Session& session_;
