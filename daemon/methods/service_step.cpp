@@ -24,7 +24,11 @@ Result<std::string> read_secret(const plans::SecretRef& reference) {
                          "CREDENTIALS_DIRECTORY is not set: the daemon was not started by systemd with LoadCredential=", "",
                          "put the key into a file below /etc/campaignd/keys.d and restart campaignd"};
         }
-        file = std::filesystem::path{folder} / reference.credential.value_or("");
+        // LoadCredential=keys:/etc/campaignd/keys.d gives each file of that folder as keys_NAME.
+        const std::string name = reference.credential.value_or("");
+        file = std::filesystem::path{folder} / ("keys_" + name);
+        std::error_code ignored;
+        if (!std::filesystem::exists(file, ignored)) file = std::filesystem::path{folder} / name;
     }
     std::ifstream stream{file};
     if (!stream)
