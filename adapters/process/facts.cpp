@@ -70,6 +70,12 @@ Result<ProcessFacts> parse_facts(std::string_view output) {
         if (key == "env" && rest.size() > 65) facts.environment_hashes.emplace(rest.substr(65), rest.substr(0, 64));
         if (key == "end") whole = true;
     }
+    // These belong to the session that started the process, not to the service.
+    std::erase_if(facts.environment_hashes, [](const auto& entry) {
+        const std::string& name = entry.first;
+        return name.starts_with("SSH_") || name.starts_with("SUDO_") || name == "XDG_SESSION_ID" || name == "SHLVL" ||
+               name == "_" || name == "PWD" || name == "OLDPWD";
+    });
     if (!whole || facts.boot_id.size() != 36) {
         return Error{ErrorKind::protocol, "the host's answer about the process cannot be read", "", printable(output, 300),
                      ""};

@@ -272,6 +272,11 @@ private:
             baseline_.server_pid = server.pid;
             baseline_.running_argv = server.argv;
             baseline_.environment_hashes = server.environment_hashes;
+            // Set by systemd anew at each start: no restore could ever bring them back.
+            for (const char* name :
+                 {"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "LISTEN_PID", "WATCHDOG_PID", "MAINPID"}) {
+                baseline_.environment_hashes.erase(name);
+            }
             baseline_.server_kind = kind_of_(server.argv);
         } else if (servers.size() > 1) {
             obstacle("several-servers", unit_ + " runs " + std::to_string(servers.size()) + " servers; a restart stops all.",

@@ -69,6 +69,14 @@ TEST(Judge, FindsTheServerAmongItsWorkers) {
     EXPECT_TRUE(baseline.obstacles.empty());
 }
 
+TEST(Judge, LeavesOutWhatSystemdSetsAnewAtEachStart) {
+    UnitFacts facts = healthy();
+    for (const char* name : {"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID"})
+        facts.processes[0].environment_hashes[name] = "h";
+    const host::Baseline baseline = look_at(facts);
+    EXPECT_EQ(baseline.environment_hashes, (std::map<std::string, std::string>{{"HF_HOME", "h"}}));
+}
+
 TEST(Judge, TakesAnUnknownProgramThatTheUnitStartsItself) {
     UnitFacts facts = healthy({"/opt/own-server", "--port", "1"});
     facts.processes.resize(1);

@@ -246,6 +246,16 @@ TEST_F(Process, AJobThatIsClearedEnds) {
     EXPECT_EQ(await(manager->job_state(job))->is, Is::ended);
 }
 
+TEST(ProcessFacts, LeaveOutWhatTheStartersSessionSet) {
+    const std::string hash(64, 'a');
+    const auto facts = parse_facts("boot 01234567-89ab-cdef-0123-456789abcdef\npid 7\nstart 100\nticks 100\nenv " + hash +
+                                   " SSH_CONNECTION\nenv " + hash + " SHLVL\nenv " + hash + " MODE\nend .\n");
+    ASSERT_TRUE(facts);
+    EXPECT_EQ(facts->environment_hashes, (std::map<std::string, std::string>{{"MODE", hash}}));
+    EXPECT_EQ(facts->age_us, 1'000'000u);
+    EXPECT_FALSE(parse_facts("boot 01234567-89ab-cdef-0123-456789abcdef\npid 7\n"));   // cut off
+}
+
 TEST(Override, ComesBackAsItWasWritten) {
     ProcessSpec spec;
     spec.name = "s";
