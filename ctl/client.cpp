@@ -37,7 +37,7 @@ Error no_daemon(const std::string& path, int code) {
     error.evidence =
         "what is safe: campaigns are on record and go on when the daemon starts again; an undo that is pending "
         "stays on record until it is done";
-    error.next = "systemctl status campaignd; journalctl -u campaignd -n 50   (or name its socket with --socket)";
+    error.next = "systemctl status campaignd     (or name its socket with --socket)";
     return error;
 }
 
@@ -230,9 +230,7 @@ Result<void> Client::stream(const std::string& target, const std::function<Go(co
         if (ready < 0 && errno != EINTR)
             return Error{ErrorKind::io, "cannot wait for the daemon", std::strerror(errno), "", ""};
         const bool data = ready > 0 && waits[0].revents != 0;
-        if (ready <= 0 || waits[1].revents != 0) {
-            if (idle() == Go::stop) return {};
-        }
+        if (idle() == Go::stop) return {};
         if (!data) continue;
         if (const Result<void> read = answer.read(text); !read) return read.error();
         if (!answer.has_header() || answer.status() != 200) continue;

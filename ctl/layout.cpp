@@ -86,6 +86,20 @@ void Sheet::hang(const std::string& head, std::size_t head_width, std::string_vi
     }
 }
 
+void Sheet::hang_items(const std::string& head, std::size_t head_width, const std::vector<std::string>& items) {
+    std::string current;
+    std::string front = head;
+    for (const std::string& item : items) {
+        if (!current.empty() && head_width + current.size() + 2 + item.size() > style_.width) {
+            line(front + current);
+            front = std::string(head_width, ' ');
+            current.clear();
+        }
+        current += (current.empty() ? "" : "  ") + item;
+    }
+    if (!current.empty()) line(front + current);
+}
+
 void Sheet::field(std::string_view label, std::string_view text, std::size_t column) {
     hang(pad(std::string{label}, column), column, text);
 }

@@ -38,6 +38,8 @@ public:
     /// `head`, then the text wrapped in the rest of the width; its further lines begin below the text's first column.
     /// `head_width` is what head takes on the screen (it may hold colour).
     void hang(const std::string& head, std::size_t head_width, std::string_view text);
+    /// As hang, for items that are never broken, two blanks apart.
+    void hang_items(const std::string& head, std::size_t head_width, const std::vector<std::string>& items);
     /// A label in a column of its own: "WAITS FOR   ...".
     void field(std::string_view label, std::string_view text, std::size_t column = 12);
     /// Text, and a command that is never broken: beside the text where both fit, else on a line of its own.

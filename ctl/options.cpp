@@ -118,6 +118,10 @@ private:
     Options& options_;
 };
 
+bool is_instrument(const std::string& verb) {
+    return verb == "load" || verb == "analyze" || verb == "startup" || verb == "check";
+}
+
 std::vector<std::string> names_of(const CLI::App& app) {
     std::vector<std::string> names;
     for (const CLI::App* part : app.get_subcommands({})) names.push_back(part->get_name());
@@ -216,6 +220,11 @@ std::vector<std::string> verbs() {
 
 std::variant<Options, Leave> parse_options(const std::vector<std::string>& arguments) {
     Options options;
+    if (!arguments.empty() && is_instrument(arguments.front())) {   // its words are for the instrument to judge
+        options.verb = arguments.front();
+        options.rest.assign(arguments.begin() + 1, arguments.end());
+        return options;
+    }
     Grammar grammar{options};
     CLI::App& app = grammar.app();
     std::vector<std::string> reversed{arguments.rbegin(), arguments.rend()};   // as CLI11 wants them
@@ -235,12 +244,8 @@ std::variant<Options, Leave> parse_options(const std::vector<std::string>& argum
     }
     const CLI::App* verb = chosen_verb(app);
     options.verb = verb->get_parent() == &app ? verb->get_name() : verb->get_parent()->get_name() + " " + verb->get_name();
-    const bool instrument =
-        options.verb == "load" || options.verb == "analyze" || options.verb == "startup" || options.verb == "check";
-    if (instrument) {
-        options.rest = verb->remaining();
-        return options;
-    }
+    if (is_instrument(options.verb))
+        return usage(options.verb + " must be the first word", "campaignctl " + options.verb + " --help");
     if (const std::string odd = flag_with_value(app, *verb, arguments); !odd.empty()) return usage(odd);
     if (options.verb == "help") {
         if (options.what.empty()) return Leave{Exit::as_asked, app.help(), ""};

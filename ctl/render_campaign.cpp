@@ -48,8 +48,8 @@ void head(Sheet& sheet, const json::value& campaign, WallTime now) {
         rest += ended ? "-" + clock_text(*ended, now)
                       : ", " + span_text(std::chrono::duration<double>(now - *submitted).count()) + " ago";
     }
-    const std::size_t width = name.size() + 3 + is.word.size();
-    sheet.hang(name + " " + paint(sheet.style(), is.tone, std::string(1, is.sign) + " " + is.word), width, rest);
+    const std::size_t width = name.size() + 6 + is.word.size();
+    sheet.hang(name + " " + paint(sheet.style(), is.tone, std::string(1, is.sign) + " " + is.word) + "   ", width, rest);
     const std::string detail = text_at(campaign, "detail");
     if (!detail.empty()) sheet.field("", detail);
     const std::string by = text_at(campaign, "cancel_by");
@@ -88,8 +88,8 @@ char step_sign(const std::string& state) {
     return 'x';
 }
 
-/// "s41 drop-in =  s42 restart =  s43 ready >"
-std::string last_steps(const json::value& campaign, const std::string& phase) {
+/// "s41 drop-in =", "s42 restart =", "s43 ready >": the newest of a phase.
+std::vector<std::string> last_steps(const json::value& campaign, const std::string& phase) {
     std::vector<std::string> words;
     for (const json::value& step : list_at(campaign, "steps")) {
         if (text_at(step, "phase") != phase) continue;
@@ -97,10 +97,8 @@ std::string last_steps(const json::value& campaign, const std::string& phase) {
         words.push_back(text_at(step, "label") + " " + path.substr(path.rfind('/') + 1) + " " +
                         step_sign(text_at(step, "state")));
     }
-    std::string text;
-    for (std::size_t i = words.size() > steps_in_a_phase ? words.size() - steps_in_a_phase : 0; i < words.size(); ++i)
-        text += (text.empty() ? "" : "  ") + words[i];
-    return text;
+    if (words.size() > steps_in_a_phase) words.erase(words.begin(), words.end() - steps_in_a_phase);
+    return words;
 }
 
 void phases(Sheet& sheet, const json::value& campaign, WallTime now) {
@@ -129,17 +127,20 @@ void phases(Sheet& sheet, const json::value& campaign, WallTime now) {
         if (began) when = clock_text(*began, now) + "-" + (ended ? clock_text(*ended, now) : "");
         const std::string middle = " " + std::to_string(++ordinal) + " " + pad(text_at(phase, "name"), name_width) + "  " +
                                    pad(when, 11) + "  " + pad(text_at(phase, "method"), method_width) + "  ";
+        const std::string head = "  " + paint(sheet.style(), is.tone, std::string(1, is.sign)) + middle;
+        const std::size_t head_width = 3 + middle.size();
         std::string words = text_at(phase, "detail");
         if (state == "running") {
-            const std::string steps = last_steps(campaign, text_at(phase, "name"));
-            words += (words.empty() || steps.empty() ? "" : "; ") + steps;
-        } else if (words.empty() || state != "done") {
-            words = state + (words.empty() ? "" : ": " + words);
+            const std::vector<std::string> steps = last_steps(campaign, text_at(phase, "name"));
+            if (!words.empty() || steps.empty()) sheet.hang(head, head_width, words);
+            sheet.hang_items(words.empty() ? head : std::string(head_width, ' '), head_width, steps);
+            continue;
         }
+        if (words.empty() || state != "done") words = state + (words.empty() ? "" : ": " + words);
         const json::array& steps = list_at(phase, "steps");
-        if (state != "running" && steps.size() == 2 && steps[0].is_string() && steps[1].is_string())
+        if (steps.size() == 2 && steps[0].is_string() && steps[1].is_string())
             words += "  " + ascii(steps[0].get_string()) + "-" + ascii(steps[1].get_string());
-        sheet.hang("  " + paint(sheet.style(), is.tone, std::string(1, is.sign)) + middle, 3 + middle.size(), words);
+        sheet.hang(head, head_width, words);
     }
 }
 
@@ -227,8 +228,8 @@ void decided(Sheet& sheet, const json::value& campaign, WallTime now) {
             }
         }
         for (const json::value& approval : list_at(decision, "approvals"))
-            text += ", " + text_at(approval, "candidate") + " approved by " + text_at(approval, "by") + " " +
-                    clock_text(time_at(approval, "at").value_or(now), now);
+            text += ", " + (text_at(approval, "candidate") == chosen ? "" : text_at(approval, "candidate") + " ") +
+                    "approved by " + text_at(approval, "by") + " " + clock_text(time_at(approval, "at").value_or(now), now);
         sheet.field(i == from ? "DECIDED" : "", text);
         if (!losers.empty()) sheet.field("", losers);
         if (const std::string lacks = text_at(decision, "cannot_show"); !lacks.empty())

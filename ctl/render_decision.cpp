@@ -167,15 +167,15 @@ std::string render_explain(const json::value& explained, const Style& style, boo
     sheet.line("COMMANDS   (* changes production)");
     for (const json::value& command : commands) {
         const bool changes = bool_at(command, "changes_production").value_or(false);
-        sheet.hang("", 0,
-                   std::string{changes ? "* " : "  "} + text_at(command, "phase") + " / " + text_at(command, "step") +
-                       "   " + text_at(command, "host") + "   " + text_at(command, "effect"));
+        sheet.hang(changes ? "* " : "  ", 2,
+                   text_at(command, "phase") + " / " + text_at(command, "step") + "   " + text_at(command, "host") + "   " +
+                       text_at(command, "effect"));
         // As it will be sent: one line, however long.
         if (const std::string typed = text_at(command, "command"); !typed.empty()) sheet.line("      " + typed);
     }
     for (const json::value& drop_in : drop_ins) {
         sheet.line("DROP-IN    " + text_at(drop_in, "host") + ":" + text_at(drop_in, "path"));
-        for (const std::string& line : split(string_at(drop_in, "content").value_or(""), '\n'))
+        for (const std::string& line : split(trim(string_at(drop_in, "content").value_or("")), '\n'))
             sheet.line("      " + ascii(line));
     }
     return sheet.text();
@@ -187,7 +187,9 @@ std::string render_error(const Error& error, const Style& style) {
     if (error.evidence.find('\n') != std::string::npos) {
         for (const std::string& line : split(error.evidence, '\n')) sheet.line("  " + ascii(line));
     } else if (!error.evidence.empty()) {
-        sheet.field("  seen", error.evidence, 10);
+        constexpr std::string_view safe = "what is safe: ";
+        const bool calms = error.evidence.starts_with(safe);
+        sheet.field(calms ? "  safe" : "  seen", calms ? error.evidence.substr(safe.size()) : error.evidence, 10);
     }
     if (!error.next.empty()) sheet.field("  next", error.next, 10);
     return sheet.text();

@@ -221,7 +221,12 @@ std::string render_status(const json::value& status, const Style& style) {
     if (needs.empty()) sheet.line("  nothing");
     for (const json::value& need : needs) {
         const std::string name = text_at(need, "campaign");
-        sheet.with_command(2, name + ": " + text_at(need, "what"), text_at(need, "command"));
+        std::string command = text_at(need, "command");
+        for (const json::value& campaign : list_at(status, "campaigns")) {   // its own screen shows the choices
+            if (text_at(campaign, "name") == name && text_at(campaign, "state") == "in_doubt")
+                command = "campaignctl status " + name;
+        }
+        sheet.with_command(2, name + ": " + text_at(need, "what"), command);
     }
     last_decision_lines(sheet, status, now);
     return sheet.text();
