@@ -16,6 +16,7 @@ namespace {
 
 /// How long a connection may take after [DONE] to end its body properly before it is thrown away instead of used again.
 constexpr auto end_grace = std::chrono::milliseconds(25);
+constexpr std::uint32_t held_open_enough = 3;
 /// How long connecting ahead of a level may take; after it the request tries for itself, within its own limit.
 constexpr auto connect_limit = std::chrono::seconds(10);
 
@@ -171,7 +172,10 @@ void Lane::read() {
         const std::string_view bytes(room_.buffer.data(), static_cast<std::size_t>(got));
         if (record_) {   // after [DONE]: only the end of the body is awaited
             recorder_->drain(bytes);
-            if (recorder_->reusable()) return deliver();
+            if (recorder_->reusable()) {
+                room_.held_open = 0;
+                return deliver();
+            }
             continue;
         }
         recorder_->bytes(bytes, at);
@@ -205,7 +209,8 @@ void Lane::complete() {
     record_ = recorder_->take();
     record_->transport_retries = retries_;
     record_->started = began_;
-    if (recorder_->reusable() || !record_->done_seen || !socket_.is_open() || room_.server_holds_open) return deliver();
+    if (recorder_->reusable() || !record_->done_seen || !socket_.is_open() || room_.held_open >= held_open_enough)
+        return deliver();
     wait_for_end();
 }
 
@@ -213,7 +218,7 @@ void Lane::wait_for_end() {
     grace_.expires_after(end_grace);
     grace_.async_wait([this, turn = turn_](boost::system::error_code error) {
         if (error || turn != turn_ || !busy_ || !record_) return;
-        room_.server_holds_open = true;
+        ++room_.held_open;
         deliver();
     });
     wait_to_read();

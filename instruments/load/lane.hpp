@@ -22,7 +22,8 @@ struct LaneRoom {
     std::vector<Endpoint> endpoints;
     std::chrono::nanoseconds timeout;
     bool keep_text = false;
-    bool server_holds_open = false;   ///< seen once: bodies stay open after [DONE], so nobody waits for their end again
+    std::uint32_t held_open =
+        0;   ///< answers in a row whose body stayed open after [DONE]: from three on nobody waits for the end
     std::vector<char> buffer = std::vector<char>(256U << 10U);
 };
 

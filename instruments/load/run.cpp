@@ -261,7 +261,7 @@ class Campaign {
 public:
     Campaign(const Spec& spec, const Progress& progress, const StopFlag& stop, const OnRecord& on_record)
         : spec_{spec},
-          room_{io_, {}, timeout(spec), static_cast<bool>(on_record), false, std::vector<char>(256U << 10U)},
+          room_{io_, {}, timeout(spec), static_cast<bool>(on_record), 0, std::vector<char>(256U << 10U)},
           session_{spec, progress, stop, on_record, io_, room_, {}, 0, 0, 1.0} {}
 
     static std::chrono::nanoseconds timeout(const Spec& spec) {
