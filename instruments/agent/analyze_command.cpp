@@ -1,0 +1,73 @@
+#include <ostream>
+#include <vector>
+
+#include "base/text.hpp"
+#include "instruments/agent/commands.hpp"
+#include "instruments/agent/each_command.hpp"
+#include "instruments/agent/write_file.hpp"
+#include "instruments/trace/trace.hpp"
+
+namespace campaign::agent {
+namespace {
+
+using Files = std::vector<std::filesystem::path>;
+
+/// No device and no answer: the analysis failed, and says why.
+bool nothing_read(const json::object& analysis) {
+    return analysis.at("ranks").as_array().empty();
+}
+
+std::string text_at(const json::object& object, std::string_view key) {
+    const json::value& value = object.at(key);
+    return value.is_string() ? std::string{value.as_string()} : std::string{};
+}
+
+}   // namespace
+
+int analyze_command(Words words, std::ostream& out, std::ostream& err) {
+    std::filesystem::path target;
+    bool as_json = false;
+    Files files;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == "--out") {
+            if (++i == words.size()) return wrong_usage(err, "analyze --out needs a file");
+            target = words[i];
+        } else if (words[i] == "--json") {
+            as_json = true;
+        } else if (words[i] != "-" && words[i].starts_with('-')) {
+            return wrong_usage(err, "analyze knows no option " + words[i]);
+        } else {
+            files.emplace_back(words[i]);
+        }
+    }
+    if (files.empty()) return wrong_usage(err, "analyze needs at least one trace file");
+
+    const json::object analysis = trace::analyze(files);
+    const std::string text = pretty(analysis) + "\n";
+    if (!target.empty()) {
+        if (const Result<void> written = write_whole(target, text); !written) {
+            err << describe(written.error()) << '\n';
+            return failed;
+        }
+    }
+    if (as_json || target.empty()) {
+        out << text;
+    } else {
+        const std::string answer = text_at(analysis, "answer");
+        out << (answer.empty() ? "no answer: " + text_at(analysis, "cannot_answer") : answer) << '\n';
+    }
+    return nothing_read(analysis) ? failed : as_asked;
+}
+
+int check_command(Words words, std::ostream& out, std::ostream& err) {
+    if (words.empty()) return wrong_usage(err, "check needs at least one trace file");
+    bool all_whole = true;
+    for (const std::string& file : words) {
+        const json::object verdict = trace::check(file);
+        all_whole = all_whole && verdict.at("complete").as_bool();
+        out << json::serialize(verdict) << '\n' << std::flush;
+    }
+    return all_whole ? as_asked : failed;
+}
+
+}   // namespace campaign::agent
