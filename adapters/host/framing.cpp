@@ -13,16 +13,16 @@ namespace {
 /// The sub-shell keeps a command that is a shell builtin, or that ends the shell, from taking the trailer along.
 constexpr std::string_view wrapper = R"sh(n=$1 i=$2 r=$3; shift 3
 [ "$i" = in ] || exec </dev/null
-printf '\n%s begin\n' "$n"
+printf '%s begin\n' "$n"
 if [ "$r" = root ] && [ "$(id -u)" != 0 ]; then
-(exec sudo -n -- sh -c 'printf "\n%s begin\n" "$0" >&2; exec "$@"' "$n" "$@")
+(exec sudo -n -- sh -c 'printf "%s begin\n" "$0" >&2; exec "$@"' "$n" "$@")
 else
-printf '\n%s begin\n' "$n" >&2
+printf '%s begin\n' "$n" >&2
 (exec "$@")
 fi
 s=$?
-printf '\n%s end \n' "$n" >&2
-printf '\n%s end %s\n' "$n" "$s"
+printf '%s end \n' "$n" >&2
+printf '%s end %s\n' "$n" "$s"
 exit "$s"
 )sh";
 
@@ -74,8 +74,7 @@ std::string Kept::text() const {
     return head_ + tail_.substr(surplus);
 }
 
-Frame::Frame(std::string_view nonce)
-    : begin_{"\n" + std::string{nonce} + " begin\n"}, end_{"\n" + std::string{nonce} + " end "} {}
+Frame::Frame(std::string_view nonce) : begin_{std::string{nonce} + " begin\n"}, end_{std::string{nonce} + " end "} {}
 
 void Frame::feed(std::string_view bytes, const std::function<void(std::string_view)>& inside) {
     if (state_ == State::after) {

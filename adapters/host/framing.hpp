@@ -4,11 +4,12 @@
 // A login shell may print before the command, a connection may end after it, and "exit 255" or "no status" can mean
 // anything. So each command runs under a constant sh script that prints
 //
-//   LF NONCE " begin" LF   ...output...   LF NONCE " end " STATUS LF
+//   NONCE " begin" LF   ...output...   NONCE " end " STATUS LF
 //
 // on standard output, and the same frame (without a status) on standard error. The nonce is fresh and random. What lies
 // outside the frame is noise: kept for the evidence, else ignored. Only the trailer says that the command ended. No terminal
-// is involved. Everything here is pure: bytes in, values out.
+// is involved. The marks need no line of their own: a line feed held back as the possible start of one would keep a
+// follower's line waiting for the next. Everything here is pure: bytes in, values out.
 
 #include <chrono>
 #include <cstdint>

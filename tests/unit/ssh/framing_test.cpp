@@ -12,10 +12,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const std::string nonce = "0123456789abcdef0123456789abcdef";
-const std::string begin = "\n" + nonce + " begin\n";
+const std::string begin = nonce + " begin\n";
 
 std::string end(int status) {
-    return "\n" + nonce + " end " + std::to_string(status) + "\n";
+    return nonce + " end " + std::to_string(status) + "\n";
 }
 
 Ending ended(int status) {
@@ -41,7 +41,7 @@ Framed fresh(bool sudo = false, std::size_t keep = 1u << 20) {
 
 TEST(Framing, TheOutputIsWhatLiesInTheFrame) {
     Framed framed = fresh();
-    framed.errors(begin + "warning\n\n" + nonce + " end \n");
+    framed.errors(begin + "warning\n" + nonce + " end \n");
     framed.output("motd\n" + begin + "answer\n" + end(0));
     EXPECT_TRUE(framed.complete());
     const auto done = framed.verdict(ended(0));
@@ -142,7 +142,7 @@ TEST(Framing, AnExpiredDeadlineIsInDoubt) {
 TEST(Framing, AMissingSudoRightIsRefusedWithSudosWords) {
     Framed framed = fresh(true);
     framed.output(begin + end(1));
-    framed.errors("sudo: a password is required\n\n" + nonce + " end \n");
+    framed.errors("sudo: a password is required\n" + nonce + " end \n");
     const auto done = framed.verdict(ended(1));
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().kind, ErrorKind::refused);
@@ -152,7 +152,7 @@ TEST(Framing, AMissingSudoRightIsRefusedWithSudosWords) {
 TEST(Framing, ACommandThatFailsAsRootIsNoMissingRight) {
     Framed framed = fresh(true);
     framed.output(begin + end(1));
-    framed.errors("sudo: unable to resolve host gpu1\n" + begin + "no such unit\n\n" + nonce + " end \n");
+    framed.errors("sudo: unable to resolve host gpu1\n" + begin + "no such unit\n" + nonce + " end \n");
     const auto done = framed.verdict(ended(1));
     ASSERT_TRUE(done);
     EXPECT_EQ(done->exit_code, 1);
@@ -192,8 +192,8 @@ TEST(Framing, AFollowersLineIsHandedOnAtOnce) {
                       got += bytes;
                       return true;
                   }};
-    framed.output(begin + "line one");
-    EXPECT_EQ(got, "line one");
+    framed.output(begin + "line one\n");
+    EXPECT_EQ(got, "line one\n");
 }
 
 TEST(Framing, ASinkThatHasEnoughIsNotToldMore) {
