@@ -30,7 +30,7 @@ Session::~Session() {
         ssh_event_free(event_);
     }
     if (raw_ != nullptr) {
-        if (open_) ssh_disconnect(raw_);
+        ssh_silent_disconnect(raw_);   // ssh_disconnect leaves a descriptor open that was given to it
         ssh_free(raw_);
     }
 }

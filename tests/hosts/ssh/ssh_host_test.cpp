@@ -373,6 +373,23 @@ TEST_F(SshHostTest, AnAgentThatNeverAnswersDoesNotStopTheLoop) {
     EXPECT_THAT(done.error().evidence, HasSubstr("no answer"));
 }
 
+TEST_F(SshHostTest, NoDescriptorIsLeftBehindByConnections) {
+    const auto open_now = [] {
+        return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, std::filesystem::directory_iterator{});
+    };
+    ASSERT_TRUE(sh("true"));
+    host_->disconnect();
+    const auto before = open_now();
+    SshTarget refused = target();
+    refused.known_hosts = path("empty");
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(sh("true"));
+        host_->disconnect();
+        EXPECT_FALSE(run(*make(refused), {"true"}));
+    }
+    EXPECT_EQ(open_now(), before);
+}
+
 TEST_F(SshHostTest, AHostThatIsNotThereIsUnreachable) {
     std::ofstream{path("config")} << "Host nobody\n HostName 127.0.0.1\n Port 9\n User root\n";
     SshTarget wanted = target();
