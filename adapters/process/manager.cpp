@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "adapters/host/files.hpp"
 #include "adapters/process/facts.hpp"
@@ -7,6 +8,7 @@
 #include "adapters/process/process.hpp"
 #include "adapters/process/scripts.hpp"
 #include "base/json.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace campaign::process {
@@ -78,6 +80,20 @@ public:
         if (facts->pid == 0) {
             baseline.obstacles.push_back({"no-server", "No process of " + service + " runs on " + host_->name() + ".",
                                           "start it, and begin when it answers"});
+        }
+        if (facts->pid != 0 && !facts->overridden) {
+            for (const auto& [name, hash] : facts->environment_hashes) {
+                static const std::set<std::string, std::less<>> ours{"PATH", "HOME", "LANG", "PWD", "OLDPWD", "SHLVL", "_"};
+                const auto planned = spec->environment.find(name);
+                if (planned == spec->environment.end() ? ours.contains(name) : sha256(planned->second) == hash) continue;
+                baseline.obstacles.push_back(
+                    {"environment",
+                     "The running " + service + " has " + name +
+                         (planned == spec->environment.end() ? " in its environment, which the plan does not name"
+                                                             : " with another value than the plan names") +
+                         ": a restart would change it.",
+                     "name it under services." + service + ".process.environment"});
+            }
         }
         if (facts->overridden) {
             baseline.obstacles.push_back({"leftover",
@@ -335,11 +351,18 @@ private:
     }
 
     Async<Result<ProcessFacts>> gather(ProcessSpec spec, bool hashes) {
-        // The words that may be found without a pidfile: those of the plan, or of the override.
+        // The words that may be found without a pidfile: those of the override, or of the plan. A server that was running
+        // before we came has no pidfile, and keeps the plan's words until it is restarted.
         const Result<Start> start = co_await planned_start(spec);
         if (!start) co_return start.error();
+        const Result<ProcessFacts> facts = co_await gather_words(spec, hashes, start->command);
+        if (!facts || facts->pid != 0 || start->command == spec.command) co_return facts;
+        co_return co_await gather_words(spec, hashes, spec.command);
+    }
+
+    Async<Result<ProcessFacts>> gather_words(const ProcessSpec& spec, bool hashes, const std::vector<std::string>& words) {
         std::vector<std::string> operands{spec.state_dir, spec.name, hashes ? "yes" : "no"};
-        operands.insert(operands.end(), start->command.begin(), start->command.end());
+        operands.insert(operands.end(), words.begin(), words.end());
         Command command = script(scripts::look, "look", std::move(operands));
         const Result<Finished> run = co_await host_->run(std::move(command));
         if (!run) co_return run.error();

@@ -80,7 +80,7 @@ dir=$1 name=$2; shift 2
 stat=$(cat /proc/$$/stat); stat=${stat##*) }
 printf "%s %s %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$$" "$(printf "%s" "$stat" | cut -d" " -f20)" >"$dir/$name.pid.part" &&
 mv -f "$dir/$name.pid.part" "$dir/$name.pid" || exit 73
-exec env "$@"' campaignd-start "$dir" "$name" "$@" </dev/null >>"$log" 2>&1
+exec env -i "PATH=$PATH" "HOME=${HOME:-/}" LANG=C.UTF-8 "$@"' campaignd-start "$dir" "$name" "$@" </dev/null >>"$log" 2>&1
 tries=0
 while [ ! -f "$dir/$name.pid" ]; do
     tries=$((tries + 1)); [ "$tries" -gt 100 ] && exit 77
@@ -147,7 +147,7 @@ while :; do
         if [ "$size" -lt "$from" ]; then kind=gap; break; fi
         new=$((size - from))
         if [ "$new" -gt 0 ] && [ "$(part "$new" | tail -c 1 | wc -l)" = 0 ]; then
-            new=$((new - $(part "$new" | tail -n 1 | wc -c)))
+            new=$((new - $(part "$new" | tail -n 1 | wc -c)))   # a line that is still being written
         fi
         if [ "$new" -gt 0 ]; then
             part "$new" | sed 's/^/T /'

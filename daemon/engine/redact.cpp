@@ -8,18 +8,24 @@ namespace {
 
 constexpr std::string_view mark = "[redacted]";
 
-bool token_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == '='; }
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool token_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '/' || c == '+' ||
+           c == '=';
+}
+bool word_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 std::size_t token_end(std::string_view text, std::size_t from) {
     while (from < text.size() && token_char(text[from])) ++from;
     return from;
 }
 
-/// Past quotes, blanks, commas and one '=' or ':' that stand between a name and its value, as shells, Python lists and dicts print them.
+/// Past quotes, blanks, commas and one '=' or ':' that stand between a name and its value, as shells, Python lists and dicts
+/// print them.
 std::size_t value_begin(std::string_view text, std::size_t from) {
     std::size_t at = from;
-    while (at < text.size() && at < from + 6 && std::string_view{" '\"=:,"}.find(text[at]) != std::string_view::npos) ++at;
+    while (at < text.size() && at < from + 6 && std::string_view{" '\"=:,[("}.find(text[at]) != std::string_view::npos) ++at;
     return at;
 }
 
@@ -50,8 +56,9 @@ bool secret_at(std::string_view text, std::size_t at, std::size_t& begin, std::s
             if (end > begin) return true;
         }
     }
-    static constexpr std::array<std::string_view, 12> names{"--api-key", "--hf-token", "--api_key", "--hf_token", "_TOKEN", "_KEY",
-                                                            "_SECRET",   "_PASSWORD",  "api_key",   "hf_token",   "API_KEY", "password"};
+    static constexpr std::array<std::string_view, 12> names{"--api-key", "--hf-token", "--api_key", "--hf_token",
+                                                            "_TOKEN",    "_KEY",       "_SECRET",   "_PASSWORD",
+                                                            "api_key",   "hf_token",   "API_KEY",   "password"};
     for (const std::string_view name : names) {
         if (!equal_fold(text.substr(at, name.size()), name)) continue;
         const std::size_t after = at + name.size();
@@ -60,11 +67,14 @@ bool secret_at(std::string_view text, std::size_t at, std::size_t& begin, std::s
         if (begin == after) continue;
         end = token_end(text, begin);
         const std::string_view value = text.substr(begin, end - begin);
-        if (value.size() >= 4 && value != "None" && value != "null" && value != "True" && value != "False" && value != "false" && value != "true") return true;
+        if (value.size() >= 4 && value != "None" && value != "null" && value != "True" && value != "False" &&
+            value != "false" && value != "true")
+            return true;
     }
     if (text.substr(at, 3) == "://") {
         const std::size_t stop = text.find_first_of("/ \n\t'\"", at + 3);
-        const std::string_view authority = text.substr(at + 3, stop == std::string_view::npos ? std::string_view::npos : stop - at - 3);
+        const std::string_view authority =
+            text.substr(at + 3, stop == std::string_view::npos ? std::string_view::npos : stop - at - 3);
         const std::size_t host = authority.rfind('@');
         const std::size_t colon = authority.find(':');
         if (host != std::string_view::npos && colon != std::string_view::npos && colon < host) {
@@ -76,7 +86,7 @@ bool secret_at(std::string_view text, std::size_t at, std::size_t& begin, std::s
     return false;
 }
 
-}  // namespace
+}   // namespace
 
 std::string redact(std::string_view text) {
     std::string out;
@@ -95,4 +105,4 @@ std::string redact(std::string_view text) {
     return out;
 }
 
-}  // namespace campaign::engine
+}   // namespace campaign::engine

@@ -10,4 +10,4 @@ namespace campaign::engine {
 /// values of --api-key and --hf-token, and of variables whose names end in TOKEN, KEY, SECRET or PASSWORD.
 [[nodiscard]] std::string redact(std::string_view text);
 
-}  // namespace campaign::engine
+}   // namespace campaign::engine

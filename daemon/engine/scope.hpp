@@ -37,8 +37,8 @@ struct Campaign {
     storage::CampaignRow row;
     plans::Plan plan;
     std::map<std::string, storage::StepRow> memo;   ///< by path
-    std::set<std::string> marks;                            ///< changes of phases that are on record
-    std::vector<Planned>* rehearsal = nullptr;              ///< set: nothing is done, each step is noted here
+    std::set<std::string> marks;                    ///< changes of phases that are on record
+    std::vector<Planned>* rehearsal = nullptr;      ///< set: nothing is done, each step is noted here
     bool stopping = false;                          ///< the daemon ends; nothing is decided any more
 
     /// The service's link; made at first use.

@@ -15,7 +15,8 @@ std::optional<Window> parse_window(std::string_view text) {
     unsigned end_hour = 0;
     unsigned end_minute = 0;
     int used = 0;
-    if (std::sscanf(copy.c_str(), "%2u:%2u-%2u:%2u%n", &begin_hour, &begin_minute, &end_hour, &end_minute, &used) != 4) return std::nullopt;
+    if (std::sscanf(copy.c_str(), "%2u:%2u-%2u:%2u%n", &begin_hour, &begin_minute, &end_hour, &end_minute, &used) != 4)
+        return std::nullopt;
     if (begin_hour > 23 || begin_minute > 59 || end_hour > 24 || end_minute > 59) return std::nullopt;
     Window window;
     window.begin = std::chrono::minutes{begin_hour * 60 + begin_minute};
@@ -23,7 +24,8 @@ std::optional<Window> parse_window(std::string_view text) {
     const std::string_view zone = trim(std::string_view{copy}.substr(static_cast<std::size_t>(used)));
     if (!zone.empty()) window.zone = std::string{zone};
     for (const char c : window.zone) {
-        const bool fine = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '/' || c == '_' || c == '-' || c == '+';
+        const bool fine = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '/' ||
+                          c == '_' || c == '-' || c == '+';
         if (!fine) return std::nullopt;
     }
     if (window.zone.find("..") != std::string::npos || window.zone.front() == '/') return std::nullopt;
@@ -42,4 +44,4 @@ std::optional<std::chrono::seconds> until_open(const Window& window, std::chrono
     return day - since_open;
 }
 
-}  // namespace campaign::engine
+}   // namespace campaign::engine

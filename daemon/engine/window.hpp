@@ -18,6 +18,7 @@ struct Window {
 
 /// How long to wait, at this time of day, until the window is open and stays open for `needed`; zero: now.
 /// nullopt: the window is never long enough.
-[[nodiscard]] std::optional<std::chrono::seconds> until_open(const Window& window, std::chrono::seconds time_of_day, std::chrono::seconds needed);
+[[nodiscard]] std::optional<std::chrono::seconds> until_open(const Window& window, std::chrono::seconds time_of_day,
+                                                             std::chrono::seconds needed);
 
-}  // namespace campaign::engine
+}   // namespace campaign::engine

@@ -183,6 +183,7 @@ Async<void> Supervisor::run_to_end(Running& running) {
                 Error{ErrorKind::bug, "the campaign stopped", error.what(), "", "please report this with the daemon's log"};
         }
         if (stopping_) co_return;
+        if (failure) log_->warn("campaign {}: {}", campaign.row.name, describe(*failure));
     }
     running.restoring = true;
     const std::string detail = cancelled ? "cancelled: production comes back" : "production comes back";
@@ -384,6 +385,12 @@ api::Actions::Answer Supervisor::approve(std::string name, std::string label, st
     };
     const Result<void> written = co_await write(std::move(work));
     if (!written) co_return written.error();
+    const auto waiting = running_.find(row->id);
+    if (waiting != running_.end() && waiting->second->campaign.row.state == "waiting") {
+        // From now on nobody is waited for: who asks next must not be told so.
+        const std::string detail = candidate + " approved by " + printable(who, 80);
+        co_await methods::set_state(waiting->second->campaign, "running", detail, nullptr);
+    }
     json::object event;
     event["subject"] = label;
     event["candidate"] = candidate;

@@ -125,6 +125,7 @@ public:
             }
         }
         facts["needs_restart"] = !difference.empty();
+        facts["active"] = state->active == "active";
         facts["difference"] = difference;
         std::string seen =
             difference.empty() ? "it runs as it was found" : "it must be restarted: " + printable(difference, 300);
@@ -240,6 +241,21 @@ Async<Result<std::string>> probe_again(Campaign& campaign, Track& track, const S
                     "", "look at what else the host does, then campaignctl restore " + campaign.row.name};
 }
 
+/// Did an earlier round restart the service and see it ready?
+bool came_back_earlier(const Campaign& campaign, storage::Id undo, int round) {
+    for (int earlier = 1; earlier < round; ++earlier) {
+        const std::string prefix = "restore/" + std::to_string(undo) + "/r" + std::to_string(earlier) + "/";
+        const auto done = [&campaign, &prefix](std::string_view step) {
+            return std::any_of(campaign.memo.begin(), campaign.memo.end(), [&](const auto& entry) {
+                return entry.first.starts_with(prefix) && entry.first.ends_with(step) &&
+                       entry.second.state == storage::StepState::done;
+            });
+        };
+        if (done("/restart-unit") && done("/await-ready")) return true;
+    }
+    return false;
+}
+
 Async<void> end_undo(Campaign& campaign, storage::Id undo, std::string evidence) {
     const storage::Micros now = engine::micros(campaign.world.clock.wall());
     storage::Writer::Work work = [undo, evidence, now](storage::Journal& journal) -> Result<void> {
@@ -318,7 +334,13 @@ Async<Result<void>> carry_out(Campaign& campaign, const storage::UndoRow& undo, 
     start.cursor = string_at(compared.value, "cursor").value_or("");
     start.at = int_at(compared.value, "at").value_or(0);
     const bool untouched = start.invocation == facts->baseline.state.invocation;
-    if (bool_at(compared.value, "needs_restart").value_or(true)) {
+    bool needs_restart = bool_at(compared.value, "needs_restart").value_or(true);
+    if (needs_restart && bool_at(compared.value, "active").value_or(false) && came_back_earlier(campaign, undo.id, round)) {
+        // A restart of ours has brought it back once and it still differs: another one would only take production down
+        // again.
+        needs_restart = false;
+    }
+    if (needs_restart) {
         RestartService restart{campaign, facts->service, "restoring", "restarted as it was found"};
         const Outcome restarted = co_await track.perform(restart);
         if (!restarted) co_return restarted.error;
@@ -326,7 +348,7 @@ Async<Result<void>> carry_out(Campaign& campaign, const storage::UndoRow& undo, 
         start.cursor = string_at(restarted.value, "cursor").value_or("");
         start.at = int_at(restarted.value, "at").value_or(0);
     }
-    if (!untouched || bool_at(compared.value, "needs_restart").value_or(true)) {
+    if (!untouched || needs_restart) {
         AwaitReady ready{campaign, facts->service, facts->server_kind, facts->model, "production", start};
         const Outcome loaded = co_await track.perform(ready);
         if (!loaded) co_return loaded.error;

@@ -174,11 +174,13 @@ Result<host::Override> override_for(Campaign& campaign, const std::string& servi
         if (!setting) return setting.error();
         change.arguments = setting->arguments;
         change.environment = setting->environment;
+        change.removes = setting->removes;
     } else if (mode == engine::Mode::nsys) {
         const Result<servers::ProfilerSetting> setting = (**server).nsys_setting(facts.version, facts.baseline.running_argv);
         if (!setting) return setting.error();
         change.arguments = setting->arguments;
         change.environment = setting->environment;
+        change.removes = setting->removes;
         // `nsys launch` starts the server under a named session; collection begins only at `nsys start`. Graph nodes are
         // wanted one by one, since a decode step is one graph launch.
         change.prefix = {facts.nsys.value_or("nsys"),
@@ -242,6 +244,7 @@ Async<Outcome> RestartService::act(Scope& scope, const json::object& before) {
 Async<Outcome> RestartService::see_it_start(Scope& scope, const json::object& before) {
     const std::string old = string_at(before, "invocation").value_or("");
     const MonoTime until = scope.clock().mono() + std::chrono::minutes{15};
+    std::optional<MonoTime> gone_since;   // between stop and start a unit may be inactive for a moment
     while (scope.clock().mono() < until) {
         const Result<host::ServiceState> now = co_await link().manager->look(unit());
         if (now && !now->invocation.empty() && now->invocation != old) {
@@ -254,9 +257,12 @@ Async<Outcome> RestartService::see_it_start(Scope& scope, const json::object& be
             co_return Outcome::done(std::move(facts),
                                     "InvocationID " + old.substr(0, 8) + ".. -> " + now->invocation.substr(0, 8) + "..");
         }
-        if (now && now->active == "failed" && !now->job_pending) {
+        const bool gone = now && !now->job_pending && (now->active == "failed" || now->active == "inactive");
+        if (!gone) gone_since.reset();
+        if (gone && !gone_since) gone_since = scope.clock().mono();
+        if (gone && scope.clock().mono() - *gone_since > std::chrono::seconds{10}) {
             Error error{ErrorKind::failed, on_host() + " did not start", "",
-                        "ActiveState=failed Result=" + printable(now->result, 60), ""};
+                        "ActiveState=" + printable(now->active, 60) + " Result=" + printable(now->result, 60), ""};
             co_return Outcome::from(std::move(error));
         }
         co_await scope.clock().sleep_for(std::chrono::milliseconds{250});

@@ -82,7 +82,7 @@ private:
 class AnalyzeHere final : public ServiceStep {
 public:
     AnalyzeHere(Campaign& campaign, std::string service, json::array traces)
-        : ServiceStep{campaign, std::move(service)}, traces_{std::move(traces)} {}
+        : ServiceStep{campaign, std::move(service)}, traces_(std::move(traces)) {}
     [[nodiscard]] std::string name() const override { return "analyze"; }
     [[nodiscard]] std::string title() const override { return "analyse " + std::to_string(traces_.size()) + " traces"; }
     [[nodiscard]] Effect effect() const override { return Effect::observe; }
@@ -224,7 +224,7 @@ private:
 class RemoveFetched final : public ServiceStep {
 public:
     RemoveFetched(Campaign& campaign, std::string service, json::array traces)
-        : ServiceStep{campaign, std::move(service)}, traces_{std::move(traces)} {}
+        : ServiceStep{campaign, std::move(service)}, traces_(std::move(traces)) {}
     [[nodiscard]] std::string name() const override { return "remove-fetched"; }
     [[nodiscard]] std::string title() const override {
         return "remove from " + host() + " the traces that are in the vault";

@@ -38,7 +38,7 @@ public:
         : ServiceStep{campaign, std::move(service)},
           kind_{std::move(kind)},
           folder_{std::move(folder)},
-          already_{std::move(already)},
+          already_(std::move(already)),
           ranks_{ranks},
           limit_{limit} {}
     [[nodiscard]] std::string name() const override { return "await-traces"; }

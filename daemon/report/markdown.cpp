@@ -44,4 +44,4 @@ std::string number(double value, int digits) {
     return text.data();
 }
 
-}  // namespace campaign::report
+}   // namespace campaign::report

@@ -17,4 +17,4 @@ namespace campaign::report {
 /// Fixed digits; "not measured" for nothing.
 [[nodiscard]] std::string number(double value, int digits);
 
-}  // namespace campaign::report
+}   // namespace campaign::report

@@ -12,9 +12,13 @@
 namespace campaign::report {
 namespace {
 
-WallTime at(storage::Micros micros) { return WallTime{std::chrono::microseconds{micros}}; }
+WallTime at(storage::Micros micros) {
+    return WallTime{std::chrono::microseconds{micros}};
+}
 
-std::string span(double seconds) { return format_span(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>{seconds})); }
+std::string span(double seconds) {
+    return format_span(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>{seconds}));
+}
 
 /// A document while it is written: everything the journal has on one campaign, and the footnotes so far.
 class Document {
@@ -80,7 +84,8 @@ private:
             text = "step s" + std::to_string(step->second.number) + " (`" + printable(step->second.path, 200) + "`)";
             if (!step->second.command.empty()) text += ", command: " + escaped(step->second.command, 400);
         }
-        text += "; artifact " + escaped(artifact.name, 120) + " from " + escaped(artifact.origin, 200) + ", SHA-256 `" + artifact.sha256 + "`";
+        text += "; artifact " + escaped(artifact.name, 120) + " from " + escaped(artifact.origin, 200) + ", SHA-256 `" +
+                artifact.sha256 + "`";
         return note(text);
     }
 
@@ -130,8 +135,9 @@ private:
 
     void title() {
         out_ += "# Campaign " + escaped(campaign_.name) + "\n\n";
-        out_ += "State: **" + escaped(campaign_.state) + "**, " + escaped(campaign_.state_detail) + ". Submitted by " + escaped(campaign_.submitted_by) + " at " +
-                format_time(at(campaign_.submitted)) + (campaign_.ended ? ", ended " + format_time(at(*campaign_.ended)) : std::string{", not ended yet"}) +
+        out_ += "State: **" + escaped(campaign_.state) + "**, " + escaped(campaign_.state_detail) + ". Submitted by " +
+                escaped(campaign_.submitted_by) + " at " + format_time(at(campaign_.submitted)) +
+                (campaign_.ended ? ", ended " + format_time(at(*campaign_.ended)) : std::string{", not ended yet"}) +
                 ". Plan SHA-256 `" + campaign_.plan_sha256 + "`. Times are UTC.\n\n";
         if (!campaign_.error_json.empty()) {
             if (const Result<json::value> error = parse_json(campaign_.error_json, "error"); error) {
@@ -162,15 +168,18 @@ private:
             const json::value* plateau = result ? member(*result, "plateau") : nullptr;
             const auto rate = plateau != nullptr ? number_at(*plateau, "output_throughput") : std::nullopt;
             if (!rate) continue;
-            out_ += std::string{"- Output throughput "} + (bool_at(*plateau, "reached").value_or(false) ? "levels off at " : "reached ") + number(*rate, 0) + " tok/s at concurrency " +
-                    std::to_string(int_at(*plateau, "concurrency").value_or(0)) +
-                    (bool_at(*plateau, "reached").value_or(false) ? "" : ", the highest that was tried without a plateau") + " " + source(artifact) + "\n";
+            out_ += std::string{"- Output throughput "} +
+                    (bool_at(*plateau, "reached").value_or(false) ? "levels off at " : "reached ") + number(*rate, 0) +
+                    " tok/s at concurrency " + std::to_string(int_at(*plateau, "concurrency").value_or(0)) +
+                    (bool_at(*plateau, "reached").value_or(false) ? "" : ", the highest that was tried without a plateau") +
+                    " " + source(artifact) + "\n";
             said = true;
             break;
         }
         std::string states;
         for (const auto& [service, data] : last_production()) {
-            states += (states.empty() ? "" : "; ") + escaped(service) + ": " + escaped(string_at(data, "state").value_or("unknown"));
+            states += (states.empty() ? "" : "; ") + escaped(service) + ": " +
+                      escaped(string_at(data, "state").value_or("unknown"));
         }
         out_ += "- Production: " + (states.empty() ? std::string{"nothing was looked at"} : states) + ".\n";
         if (!said) out_ += "- Nothing was measured" + std::string{campaign_.ended ? "" : " yet"} + ".\n";
@@ -189,8 +198,10 @@ private:
         out_ += "## Production\n\n";
         for (const auto& [service, data] : last_production()) {
             const double down = number_at(data, "downtime_s").value_or(0);
-            out_ += "- " + escaped(service) + " (" + escaped(string_at(data, "unit").value_or("")) + " on " + escaped(string_at(data, "host").value_or("")) + "): **" +
-                    escaped(string_at(data, "state").value_or("unknown")) + "**, " + (down > 0 ? "down " + span(down) + " in all" : std::string{"never down by us"}) + ". " +
+            out_ += "- " + escaped(service) + " (" + escaped(string_at(data, "unit").value_or("")) + " on " +
+                    escaped(string_at(data, "host").value_or("")) + "): **" +
+                    escaped(string_at(data, "state").value_or("unknown")) + "**, " +
+                    (down > 0 ? "down " + span(down) + " in all" : std::string{"never down by us"}) + ". " +
                     escaped(string_at(data, "detail").value_or("")) + "\n";
         }
         const storage::StepRow* verified = nullptr;
@@ -202,12 +213,14 @@ private:
             return;
         }
         out_ += "\nChecks of the last verification " + source(*verified) + ":\n\n" + header({"check", "result", "seen"});
-        const Result<json::value> outcome = parse_json(verified->outcome_json.empty() ? "{}" : verified->outcome_json, "outcome");
+        const Result<json::value> outcome =
+            parse_json(verified->outcome_json.empty() ? "{}" : verified->outcome_json, "outcome");
         const json::value* value = outcome ? member(*outcome, "value") : nullptr;
         const json::value* checks = value != nullptr ? member(*value, "checks") : nullptr;
         if (checks != nullptr && checks->is_array()) {
             for (const json::value& check : checks->get_array()) {
-                out_ += row({escaped(string_at(check, "check").value_or("")), bool_at(check, "ok").value_or(false) ? "as found" : "**NOT as found**",
+                out_ += row({escaped(string_at(check, "check").value_or("")),
+                             bool_at(check, "ok").value_or(false) ? "as found" : "**NOT as found**",
                              escaped(string_at(check, "seen").value_or(""))});
             }
         }
@@ -222,17 +235,22 @@ private:
 
     void macro() {
         for (const storage::ArtifactRow& artifact : artifacts_) {
-            if (artifact.kind != "load-result" || (artifact.name != "sweep.json" && artifact.name != "warm-up.json")) continue;
+            if (artifact.kind != "load-result" || (artifact.name != "sweep.json" && artifact.name != "warm-up.json"))
+                continue;
             const bool preliminary = artifact.name == "warm-up.json";
-            out_ += "## " + escaped(phase_of(artifact)) + (preliminary ? ": warm-up (preliminary: the server may have been cold)" : ": what a client sees") + "\n\n";
+            out_ += "## " + escaped(phase_of(artifact)) +
+                    (preliminary ? ": warm-up (preliminary: the server may have been cold)" : ": what a client sees") +
+                    "\n\n";
             const auto result = content(artifact);
             const json::value* levels = result ? member(*result, "levels") : nullptr;
             if (levels == nullptr || !levels->is_array()) {
                 out_ += "The result cannot be read, so no number is shown.\n\n";
                 continue;
             }
-            if (bool_at(*result, "complete") == false) out_ += "**The run did not end by itself:** what it had measured until then follows.\n\n";
-            out_ += header({"concurrency", "completed", "failed", "output tok/s", "TTFT p50 ms", "TTFT p99 ms", "TPOT p50 ms", "TPOT p95 ms", "ITL p99 ms", "E2EL p50 ms", "marks", "source"});
+            if (bool_at(*result, "complete") == false)
+                out_ += "**The run did not end by itself:** what it had measured until then follows.\n\n";
+            out_ += header({"concurrency", "completed", "failed", "output tok/s", "TTFT p50 ms", "TTFT p99 ms",
+                            "TPOT p50 ms", "TPOT p95 ms", "ITL p99 ms", "E2EL p50 ms", "marks", "source"});
             for (const json::value& level : levels->get_array()) {
                 const auto rate = number_at(level, "output_throughput");
                 std::string marks;
@@ -245,14 +263,17 @@ private:
                         if (remark.is_string()) marks += escaped(std::string_view{remark.get_string()}, 200) + "; ";
                     }
                 }
-                out_ += row({std::to_string(int_at(level, "concurrency").value_or(0)), std::to_string(int_at(level, "completed").value_or(0)),
-                             std::to_string(int_at(level, "failed").value_or(0)), rate ? number(*rate, 1) : "not measured", cell(level, "ttft_ms", "p50", 1),
-                             cell(level, "ttft_ms", "p99", 1), cell(level, "tpot_ms", "p50", 2), cell(level, "tpot_ms", "p95", 2), cell(level, "itl_ms", "p99", 2),
-                             cell(level, "e2el_ms", "p50", 1), marks, source(artifact)});
+                out_ += row({std::to_string(int_at(level, "concurrency").value_or(0)),
+                             std::to_string(int_at(level, "completed").value_or(0)),
+                             std::to_string(int_at(level, "failed").value_or(0)), rate ? number(*rate, 1) : "not measured",
+                             cell(level, "ttft_ms", "p50", 1), cell(level, "ttft_ms", "p99", 1),
+                             cell(level, "tpot_ms", "p50", 2), cell(level, "tpot_ms", "p95", 2),
+                             cell(level, "itl_ms", "p99", 2), cell(level, "e2el_ms", "p50", 1), marks, source(artifact)});
                 failures(level);
             }
             out_ += "\n";
-            if (bool_at(*result, "tunnelled").value_or(false)) out_ += "Measured through an ssh tunnel: the latencies hold the tunnel's own.\n\n";
+            if (bool_at(*result, "tunnelled").value_or(false))
+                out_ += "Measured through an ssh tunnel: the latencies hold the tunnel's own.\n\n";
         }
     }
 
@@ -262,8 +283,9 @@ private:
         for (const auto& entry : classes->get_object()) {
             const auto count = entry.value().is_int64() ? entry.value().get_int64() : 0;
             if (count > 0) {
-                failed_.push_back("concurrency " + std::to_string(int_at(level, "concurrency").value_or(0)) + ": " + std::to_string(count) + " requests failed with " +
-                                  std::string{entry.key()} + "; they are in no latency and no throughput");
+                failed_.push_back("concurrency " + std::to_string(int_at(level, "concurrency").value_or(0)) + ": " +
+                                  std::to_string(count) + " requests failed with " + std::string{entry.key()} +
+                                  "; they are in no latency and no throughput");
             }
         }
     }
@@ -278,7 +300,10 @@ private:
                 continue;
             }
             const auto text = string_at(*analysis, "answer");
-            out_ += text ? escaped(*text) + " " + source(artifact) + "\n\n" : "No answer: " + escaped(string_at(*analysis, "cannot_answer").value_or("the analysis gives no reason")) + " " + source(artifact) + "\n\n";
+            out_ += text ? escaped(*text) + " " + source(artifact) + "\n\n"
+                         : "No answer: " +
+                               escaped(string_at(*analysis, "cannot_answer").value_or("the analysis gives no reason")) +
+                               " " + source(artifact) + "\n\n";
             const json::value* ranks = member(*analysis, "ranks");
             if (ranks == nullptr || !ranks->is_array()) continue;
             for (const json::value& rank : ranks->get_array()) rank_table(rank, artifact);
@@ -290,8 +315,10 @@ private:
         const json::value* step = member(rank, "decode_step_us");
         const auto p50 = step != nullptr ? number_at(*step, "p50") : std::nullopt;
         out_ += "Rank " + std::to_string(int_at(rank, "rank").value_or(0)) + ": " +
-                (p50 ? "decode step p50 " + number(*p50, 1) + " us over " + std::to_string(int_at(*step, "n").value_or(0)) + " steps" : std::string{"no decode steps"}) + " " +
-                source(artifact) + "\n\n";
+                (p50 ? "decode step p50 " + number(*p50, 1) + " us over " + std::to_string(int_at(*step, "n").value_or(0)) +
+                           " steps"
+                     : std::string{"no decode steps"}) +
+                " " + source(artifact) + "\n\n";
         table(member(rank, "categories"), "category", false);
         table(member(rank, "top_kernels"), "kernel", true);
     }
@@ -305,8 +332,9 @@ private:
             const auto per_step = number_at(entry, "per_step_us");
             const auto count = number_at(entry, "count_per_step");
             const auto share = number_at(entry, "share");
-            out_ += row({escaped(string_at(entry, "name").value_or(""), 160), per_step ? number(*per_step, 1) : "not measured", count ? number(*count, 1) : "-",
-                         share ? number(*share * 100, 1) + " %" : "not measured"});
+            out_ +=
+                row({escaped(string_at(entry, "name").value_or(""), 160), per_step ? number(*per_step, 1) : "not measured",
+                     count ? number(*count, 1) : "-", share ? number(*share * 100, 1) + " %" : "not measured"});
         }
         out_ += "\n";
     }
@@ -325,8 +353,10 @@ private:
         if (decisions_.empty()) return;
         out_ += "## Decisions\n\n";
         for (const storage::DecisionRow& decision : decisions_) {
-            out_ += "### " + escaped(decision.label) + ": " + escaped(decision.question) + " (" + escaped(decision.phase) + ")\n\n" + format_time(at(decision.at)) +
-                    ". Policy: " + escaped(decision.policy) + ". Chosen: **" + (decision.chosen.empty() ? "nothing" : escaped(decision.chosen)) + "**, " + escaped(decision.state) + ".\n\n";
+            out_ += "### " + escaped(decision.label) + ": " + escaped(decision.question) + " (" + escaped(decision.phase) +
+                    ")\n\n" + format_time(at(decision.at)) + ". Policy: " + escaped(decision.policy) + ". Chosen: **" +
+                    (decision.chosen.empty() ? "nothing" : escaped(decision.chosen)) + "**, " + escaped(decision.state) +
+                    ".\n\n";
             out_ += header({"method", "downtime", "shows", "verdict", "why", "evidence"});
             const Result<json::value> candidates = parse_json(decision.candidates_json, "candidates");
             if (candidates && candidates->is_array()) {
@@ -337,12 +367,16 @@ private:
                         const auto high = down->get_array()[1].is_number() ? down->get_array()[1].to_number<double>() : 0.0;
                         cost = high > 0 ? "about " + span(high) : "none";
                     }
-                    out_ += row({escaped(string_at(candidate, "method").value_or("")), cost, escaped(string_at(candidate, "shows").value_or("")), escaped(string_at(candidate, "verdict").value_or("")),
-                                 escaped(string_at(candidate, "why").value_or("")), escaped(string_at(candidate, "evidence").value_or(""))});
+                    out_ += row({escaped(string_at(candidate, "method").value_or("")), cost,
+                                 escaped(string_at(candidate, "shows").value_or("")),
+                                 escaped(string_at(candidate, "verdict").value_or("")),
+                                 escaped(string_at(candidate, "why").value_or("")),
+                                 escaped(string_at(candidate, "evidence").value_or(""))});
                 }
             }
             out_ += "\n";
-            if (!decision.cannot_show.empty()) out_ += "What the chosen method cannot show: " + escaped(decision.cannot_show) + ".\n\n";
+            if (!decision.cannot_show.empty())
+                out_ += "What the chosen method cannot show: " + escaped(decision.cannot_show) + ".\n\n";
         }
     }
 
@@ -355,9 +389,12 @@ private:
         };
         for (const storage::PhaseRow& phase : phases_) {
             if (phase.state == "done") continue;
-            const Result<json::value> summary = parse_json(phase.summary_json.empty() ? "{}" : phase.summary_json, "summary");
+            const Result<json::value> summary =
+                parse_json(phase.summary_json.empty() ? "{}" : phase.summary_json, "summary");
             const std::string lacks = summary ? string_at(*summary, "cannot_show").value_or("") : "";
-            say(escaped(phase.name) + " is " + escaped(phase.state) + (phase.method.empty() ? "" : " (" + escaped(phase.method) + ")") + (lacks.empty() ? "" : "; it cannot show " + escaped(lacks)));
+            say(escaped(phase.name) + " is " + escaped(phase.state) +
+                (phase.method.empty() ? "" : " (" + escaped(phase.method) + ")") +
+                (lacks.empty() ? "" : "; it cannot show " + escaped(lacks)));
         }
         for (const auto& [when, kind, data] : events_) {
             if (kind == "note" && string_at(data, "mark")) say(escaped(string_at(data, "text").value_or("")));
@@ -366,7 +403,9 @@ private:
             if (step.state != storage::StepState::failed) continue;
             const Result<json::value> outcome = parse_json(step.outcome_json.empty() ? "{}" : step.outcome_json, "outcome");
             const json::value* error = outcome ? member(*outcome, "error") : nullptr;
-            if (error != nullptr) say("step s" + std::to_string(step.number) + " failed: " + escaped(describe(error_from_json(*error)), 900) + " " + source(step));
+            if (error != nullptr)
+                say("step s" + std::to_string(step.number) + " failed: " + escaped(describe(error_from_json(*error)), 900) +
+                    " " + source(step));
         }
         for (const std::string& text : failed_) say(escaped(text));
         for (const std::string& text : damaged_) say(escaped(text));
@@ -382,8 +421,10 @@ private:
             if (const auto subject = string_at(data, "subject")) what += " " + *subject;
             if (const auto state = string_at(data, "state")) what += ": " + *state;
             std::string detail = string_at(data, "detail").value_or(string_at(data, "text").value_or(""));
-            if (kind == "approval") detail = string_at(data, "candidate").value_or("") + " by " + string_at(data, "by").value_or("nobody");
-            if (kind == "phase" && string_at(data, "method").value_or("") != "") what += " (" + *string_at(data, "method") + ")";
+            if (kind == "approval")
+                detail = string_at(data, "candidate").value_or("") + " by " + string_at(data, "by").value_or("nobody");
+            if (kind == "phase" && string_at(data, "method").value_or("") != "")
+                what += " (" + *string_at(data, "method") + ")";
             out_ += row({format_clock(at(when)), escaped(what, 200), escaped(detail, 300)});
         }
         out_ += "\n";
@@ -415,7 +456,9 @@ private:
         out_ += "## Sources\n\n";
         for (std::size_t i = 0; i < notes_.size(); ++i) out_ += "[^" + std::to_string(i + 1) + "]: " + notes_[i] + "\n";
         out_ += "\n" + header({"artifact", "kind", "size", "SHA-256"});
-        for (const storage::ArtifactRow& artifact : artifacts_) out_ += row({escaped(artifact.name, 160), escaped(artifact.kind), format_bytes(artifact.size), "`" + artifact.sha256 + "`"});
+        for (const storage::ArtifactRow& artifact : artifacts_)
+            out_ += row({escaped(artifact.name, 160), escaped(artifact.kind), format_bytes(artifact.size),
+                         "`" + artifact.sha256 + "`"});
     }
 
     storage::Reader& reader_;
@@ -432,11 +475,11 @@ private:
     std::string out_;
 };
 
-}  // namespace
+}   // namespace
 
 Result<std::string> markdown(storage::Reader& reader, const storage::Vault& vault, storage::Id campaign) {
     Document document{reader, vault};
     return document.write(campaign);
 }
 
-}  // namespace campaign::report
+}   // namespace campaign::report

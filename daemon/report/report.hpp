@@ -13,4 +13,4 @@ namespace campaign::report {
 /// and SHA-256; what was not measured is said, never shown as zero. Works for a running campaign too.
 [[nodiscard]] Result<std::string> markdown(storage::Reader& reader, const storage::Vault& vault, storage::Id campaign);
 
-}  // namespace campaign::report
+}   // namespace campaign::report

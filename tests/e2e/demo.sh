@@ -72,7 +72,7 @@ say "campaignctl plan explain: what would run, and what it would cost"
 say "campaignctl submit"
 "$ctl" submit "$home/plan.yaml"
 say "until a person is needed: the restart that a profile needs must be approved"
-"$ctl" wait demo --for decision --timeout 300 || true
+"$ctl" wait demo --for decision --timeout 300s || true
 "$ctl" status demo
 label=$("$ctl" status demo --json | python3 -c 'import json, sys; print(next(n["subject"] for n in json.load(sys.stdin)["needs"]))')
 say "campaignctl status demo --decision $label"
@@ -83,7 +83,7 @@ say "the load, as status sees it half-way"
 sleep "$((${load%.*} / 2 + 12))"
 "$ctl" status demo
 say "campaignctl wait demo"
-"$ctl" wait demo --timeout 900
+"$ctl" wait demo --timeout 900s
 say "campaignctl status"
 "$ctl" status
 "$ctl" status demo

@@ -39,7 +39,7 @@ def reference():
     decision = daemon.ctl("status", name)
     check("torch-profile" in decision, "the status must name what waits for approval")
     approve_when_asked(daemon, name)
-    daemon.ctl("wait", name, "--timeout", "240")
+    daemon.ctl("wait", name, "--timeout", "240s")
     as_found(host, 3)
     check(profiles_started(host) == 1, "exactly one profile")
     rows = artifacts_are_whole(daemon, name)
@@ -79,7 +79,7 @@ def killed(point):
     daemon.kill()
     time.sleep(1)
     daemon.start()
-    daemon.ctl("wait", name, "--timeout", "240")
+    daemon.ctl("wait", name, "--timeout", "240s")
     as_found(host, 3)
     check(profiles_started(host) == 1, f"exactly one profile, not {profiles_started(host)}")
     check(host.count("stop_profile") == 1, "exactly one stop")
@@ -112,7 +112,7 @@ def cancelled(point):
     name = daemon.submit(plan(load="5s"))
     reach_point(daemon, name, point)
     daemon.ctl("cancel", name, f"--yes={name}")
-    daemon.ctl("wait", name, "--timeout", "200", code=0 if point == "restore" else 5)
+    daemon.ctl("wait", name, "--timeout", "200s", code=0 if point == "restore" else 5)
     as_found(host)
     if point not in ("preflight",):
         check(daemon.production(name)["state"] == "verified", f"production must be verified: {daemon.production(name)}")
@@ -128,7 +128,7 @@ def terminated(point):
     daemon.start()
     if point in ("preflight", "macro", "waiting"):
         approve_when_asked(daemon, name)
-    daemon.ctl("wait", name, "--timeout", "240")
+    daemon.ctl("wait", name, "--timeout", "240s")
     as_found(host, 3)
     check(profiles_started(host) == 1, "exactly one profile")
 
@@ -145,7 +145,7 @@ def load_fails():
     wait_for("the failing start", lambda: host.starts() >= 2, 60)
     daemon.wait_step(name, "session/kimi/profiler/4/await-ready", "failed")
     host.run("sh", "-c", "echo '{}' >/etc/standin/faults.json")
-    daemon.ctl("wait", name, "--timeout", "200", code=None)
+    daemon.ctl("wait", name, "--timeout", "200s", code=None)
     failed = daemon.step_seen(name, "session/kimi/profiler/4/await-ready", "failed")
     check("cuda_oom" in failed["data"]["detail"], f"the cause must be named: {failed['data']['detail']}")
     as_found(host)
@@ -161,7 +161,7 @@ def no_files():
     name = daemon.submit(plan(restart="allow", load="3s"))
     wait_for("the wait for traces", lambda: daemon.step_seen(name, "/await-traces"), 120)
     daemon.ctl("cancel", name, f"--yes={name}")
-    daemon.ctl("wait", name, "--timeout", "120", code=5)
+    daemon.ctl("wait", name, "--timeout", "120s", code=5)
     as_found(host)
     check(not any(row["kind"] == "trace" for row in daemon.get(f"/v1/campaigns/{name}/artifacts")["artifacts"]), "there is no trace")
 
@@ -173,7 +173,7 @@ def bad_luck():
 
     def fails(text, *words, code=3):
         name = daemon.submit(text)
-        daemon.ctl("wait", name, "--timeout", "120", code=code)
+        daemon.ctl("wait", name, "--timeout", "120s", code=code)
         shown = daemon.ctl("status", name)
         for word in words:
             check(word in shown, f"{name}: the status must say {word!r}:\n{shown}")
@@ -192,7 +192,7 @@ def bad_luck():
     shown = daemon.ctl("submit", str(daemon.home / "plan.yaml"), code=None)
     check("already submitted as twice" in shown, f"the second submission must name the first: {shown}")
     daemon.ctl("cancel", name, f"--yes={name}")
-    daemon.ctl("wait", name, "--timeout", "60", code=5)
+    daemon.ctl("wait", name, "--timeout", "60s", code=5)
 
     # A plan with errors never reaches a host.
     shown = daemon.ctl("plan", "check", write(daemon, plan("broken").replace("max_downtime", "max_downtme")), code=11)
@@ -218,7 +218,7 @@ def bad_access():
         file.write_text(change(config))
         daemon = Daemon(ssh_config=str(file)).start()
         name = daemon.submit(text or plan(label))
-        daemon.ctl("wait", name, "--timeout", "120", code=3)
+        daemon.ctl("wait", name, "--timeout", "120s", code=3)
         shown = daemon.ctl("status", name)
         for word in words:
             check(word.lower() in shown.lower(), f"{label}: the status must say {word!r}:\n{shown}")
@@ -251,7 +251,7 @@ def process_service():
         text = (home / "plan.yaml").read_text()
         name = daemon.submit(text)
         approve_when_asked(daemon, name)
-        daemon.ctl("wait", name, "--timeout", "240")
+        daemon.ctl("wait", name, "--timeout", "240s")
         truth = [json.loads(line) for line in (home / "truth.jsonl").read_text().splitlines()]
         check(sum(e["event"] == "start" for e in truth) == 3, "two restarts, no more")
         check(sum(e["event"] == "start_profile" for e in truth) == 1, "exactly one profile")
@@ -271,7 +271,7 @@ def cut_line():
     host.act("cut")
     time.sleep(8)
     host.act("heal")
-    daemon.ctl("wait", name, "--timeout", "300")
+    daemon.ctl("wait", name, "--timeout", "300s")
     as_found(host, 3)
     check(profiles_started(host) == 1, "exactly one profile")
 
