@@ -1,0 +1,110 @@
+#include "instruments/agent/commands.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "base/files.hpp"
+#include "base/json.hpp"
+#include "composed_trace.hpp"
+#include "instruments/agent/write_file.hpp"
+
+namespace campaign::agent {
+namespace {
+
+using namespace campaign::testing;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class AgentCommand : public InFolder {
+protected:
+    int call(std::vector<std::string> words) {
+        out_.str({});
+        err_.str({});
+        return run(words, out_, err_);
+    }
+    std::string text(const std::filesystem::path& file) { return *read_text(file, std::size_t{1} << 20U); }
+    std::ostringstream out_;
+    std::ostringstream err_;
+};
+
+TEST_F(AgentCommand, WrongUsageIsToldFromFailure) {
+    EXPECT_EQ(call({}), 2);
+    EXPECT_EQ(call({"frobnicate"}), 2);
+    EXPECT_THAT(err_.str(), HasSubstr("no command is called frobnicate"));
+    EXPECT_EQ(call({"load", "one"}), 2);
+    EXPECT_EQ(call({"analyze"}), 2);
+    EXPECT_EQ(call({"analyze", "--out"}), 2);
+    EXPECT_EQ(call({"analyze", "--what", "f"}), 2);
+    EXPECT_EQ(call({"check"}), 2);
+    EXPECT_EQ(call({"startup"}), 2);
+}
+
+TEST_F(AgentCommand, VersionSaysWhoItIs) {
+    EXPECT_EQ(call({"version"}), 0);
+    EXPECT_THAT(out_.str(), StartsWith("campaign-agent "));
+}
+
+TEST_F(AgentCommand, CheckGivesOneObjectALineAndFailsIfOneIsNotWhole) {
+    const std::string whole = put("a.json", two_decode_steps());
+    EXPECT_EQ(call({"check", whole}), 0);
+    EXPECT_EQ(call({"check", whole, put("b.json", two_decode_steps().substr(0, 900))}), 1);
+    std::istringstream lines{out_.str()};
+    std::string first;
+    std::string second;
+    ASSERT_TRUE(std::getline(lines, first) && std::getline(lines, second));
+    EXPECT_TRUE(*bool_at(*parse_json(first, "line"), "complete"));
+    EXPECT_EQ(int_at(*parse_json(first, "line"), "kernels"), 7);
+    EXPECT_FALSE(*bool_at(*parse_json(second, "line"), "complete"));
+    EXPECT_EQ(string_at(*parse_json(second, "line"), "why"), "the list of events is cut off");
+}
+
+TEST_F(AgentCommand, AnalyzeWritesTheResultAndSaysTheAnswer) {
+    const std::filesystem::path result = folder_ / "result.json";
+    EXPECT_EQ(call({"analyze", "--out", result, put("a.json", two_decode_steps())}), 0);
+    EXPECT_THAT(out_.str(), StartsWith("all-reduce: 60.0 µs"));
+    const Result<json::value> analysis = parse_json(text(result), "result");
+    EXPECT_EQ(string_at(*analysis, "schema"), "campaign.trace/1");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder_}, {}), 2) << "no temporary file stays behind";
+}
+
+TEST_F(AgentCommand, AnalyzeThatFailedSaysWhyInTheResult) {
+    const std::filesystem::path result = folder_ / "result.json";
+    EXPECT_EQ(call({"analyze", "--out", result, folder_ / "absent.json"}), 1);
+    EXPECT_THAT(text(result), HasSubstr("cannot read"));
+}
+
+TEST_F(AgentCommand, AResultThatCannotBeWrittenIsAFailure) {
+    EXPECT_EQ(call({"analyze", "--out", folder_ / "no" / "such", put("a.json", two_decode_steps())}), 1);
+    EXPECT_THAT(err_.str(), HasSubstr("cannot write"));
+}
+
+TEST_F(AgentCommand, LoadThatCannotBeginSaysWhyInTheResult) {
+    const std::filesystem::path result = folder_ / "result.json";
+    EXPECT_EQ(call({"load", put("spec.json", "{\"schema\": 1"), result}), 1);
+    const Result<json::value> written = parse_json(text(result), "result");
+    EXPECT_EQ(bool_at(*written, "complete"), false);
+    ASSERT_NE(member(*written, "error"), nullptr);
+    EXPECT_EQ(call({"load", folder_ / "absent", result}), 1);
+    EXPECT_THAT(text(result), HasSubstr("not_found"));
+}
+
+TEST_F(AgentCommand, StartupSaysWhereAServerStands) {
+    const std::string log = put("log", "INFO vLLM API server version 0.10.0\nINFO:     Application startup complete.\n");
+    EXPECT_EQ(call({"startup", log}), 0);
+    EXPECT_THAT(out_.str(), StartsWith("ready, phase ready 100 %"));
+    EXPECT_EQ(call({"startup", "--json", log}), 0);
+    EXPECT_EQ(string_at(*parse_json(out_.str(), "state"), "outcome"), "ready");
+    EXPECT_EQ(call({"startup", folder_ / "absent"}), 1);
+}
+
+TEST_F(AgentCommand, AWrittenFileReplacesTheOldOneWhole) {
+    const std::filesystem::path file = put("r", "old");
+    ASSERT_TRUE(write_whole(file, "new content"));
+    EXPECT_EQ(text(file), "new content");
+    EXPECT_FALSE(write_whole(folder_ / "absent" / "r", "x"));
+}
+
+}   // namespace
+}   // namespace campaign::agent
