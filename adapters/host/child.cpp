@@ -159,9 +159,9 @@ void Child::watch_exit() {
                             if (!self || error) return;
                             int status = 0;
                             if (::waitpid(self->pid_, &status, WNOHANG) != self->pid_) {
-            self->watch_exit();   // woken for nothing, as a reactor may
-            return;
-        }
+                                self->watch_exit();   // woken for nothing, as a reactor may
+                                return;
+                            }
                             self->exited_ = true;
                             if (WIFEXITED(status)) self->exit_status_ = WEXITSTATUS(status);
                             if (WIFSIGNALED(status)) self->signal_ = WTERMSIG(status);
