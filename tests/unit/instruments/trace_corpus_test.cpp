@@ -104,6 +104,10 @@ TEST_P(CorpusTrace, AddsUpToTheSameNanosecond) {
 
 TEST_P(CorpusTrace, PutsTheSameWorkIntoTheSameSteps) {
     const Steps steps = assign_steps(got_);
+    if (bool_at(want_, "empty").value_or(false)) {   // without device work the reference does not look for steps
+        EXPECT_TRUE(steps.of_event.empty());
+        return;
+    }
     const json::value* const wanted = member(want_, "steps");
     ASSERT_EQ(steps.steps.size(), wanted == nullptr ? 0 : wanted->as_array().size());
     std::vector<std::int64_t> counts(steps.steps.size());
