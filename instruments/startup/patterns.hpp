@@ -8,21 +8,27 @@
 
 namespace campaign::startup {
 
-inline constexpr int patterns_version = 1;
+inline constexpr int patterns_version = 2;
 
-/// A line that holds `text` puts the start into `phase`.
+/// A line that holds `text` puts the start into `phase`, and shows whose log this is. `server` is empty where several
+/// servers write the line (uvicorn's own); `whole`: the text must be the whole message, for others quote it.
 struct PhasePattern {
     std::string_view text;
     Phase phase;
+    std::string_view server = "vllm";
+    bool whole = false;
 };
-/// A line that holds `text` says why a start failed. Earlier entries are causes, later ones only say that it failed.
+/// A cause says why, an echo only that it failed, a symptom what was seen first of it. A heavier one replaces a lighter one;
+/// of equal ones the first stands.
+enum class Weight { symptom, echo, cause };
 struct FailurePattern {
     std::string_view text;
     std::string_view kind;
-    bool root = true;   ///< a cause; false: only its echo
+    Weight weight = Weight::cause;
+    Phase reached = Phase::none;   ///< a start that fails so has come at least this far
 };
 
 [[nodiscard]] std::span<const PhasePattern> phase_patterns();
 [[nodiscard]] std::span<const FailurePattern> failure_patterns();
 
-}  // namespace campaign::startup
+}   // namespace campaign::startup

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "instruments/startup/message.hpp"
 #include "instruments/startup/patterns.hpp"
 
 namespace campaign::startup {
@@ -16,7 +17,8 @@ std::optional<int> number_before(std::string_view text, std::size_t end) {
     std::size_t begin = end;
     while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
     int value = 0;
-    if (begin == end || std::from_chars(text.data() + begin, text.data() + end, value).ec != std::errc{}) return std::nullopt;
+    if (begin == end || std::from_chars(text.data() + begin, text.data() + end, value).ec != std::errc{})
+        return std::nullopt;
     return value;
 }
 
@@ -25,7 +27,8 @@ std::optional<double> clock_seconds(std::string_view text) {
     double total = 0;
     for (const std::string& part : split(text, ':')) {
         int value = 0;
-        if (part.empty() || std::from_chars(part.data(), part.data() + part.size(), value).ec != std::errc{}) return std::nullopt;
+        if (part.empty() || std::from_chars(part.data(), part.data() + part.size(), value).ec != std::errc{})
+            return std::nullopt;
         total = total * 60 + value;
     }
     return total;
@@ -56,13 +59,16 @@ std::optional<Bar> bar_in(std::string_view line) {
         if (std::from_chars(rest.data() + slash + 1, rest.data() + open, total).ec == std::errc{}) bar.total = total;
         const std::size_t less = rest.find('<', open);
         const std::size_t comma = rest.find(',', open);
-        if (less != std::string_view::npos && comma != std::string_view::npos && less < comma) bar.left_s = clock_seconds(rest.substr(less + 1, comma - less - 1));
+        if (less != std::string_view::npos && comma != std::string_view::npos && less < comma)
+            bar.left_s = clock_seconds(rest.substr(less + 1, comma - less - 1));
     }
     return bar;
 }
 
 /// The same 60-second remark over and over is no progress.
-bool is_repetition(std::string_view line) { return line.find("No available shared memory broadcast block found") != std::string_view::npos; }
+bool is_repetition(std::string_view line) {
+    return line.find("No available shared memory broadcast block found") != std::string_view::npos;
+}
 
 std::string version_in(std::string_view line, std::string_view after) {
     const std::size_t at = line.find(after);
@@ -71,14 +77,18 @@ std::string version_in(std::string_view line, std::string_view after) {
     if (rest.starts_with('v') || rest.starts_with('(')) rest.remove_prefix(1);
     if (rest.starts_with('v')) rest.remove_prefix(1);
     std::size_t end = 0;
-    while (end < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[end])) != 0 || rest[end] == '.' || rest[end] == '+' || rest[end] == '-')) ++end;
+    while (end < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[end])) != 0 || rest[end] == '.' ||
+                                 rest[end] == '+' || rest[end] == '-'))
+        ++end;
     return std::string{rest.substr(0, end)};
 }
 
-}  // namespace
+}   // namespace
 
 std::string_view to_string(Phase phase) {
-    static constexpr std::array<std::string_view, 12> words{"none", "start", "config", "distributed_init", "weights", "compile", "kv_cache", "warmup", "graphs", "api_start", "ready", "serving"};
+    static constexpr std::array<std::string_view, 12> words{"none",    "start",     "config",   "distributed_init",
+                                                            "weights", "compile",   "kv_cache", "warmup",
+                                                            "graphs",  "api_start", "ready",    "serving"};
     return words[static_cast<std::size_t>(phase)];
 }
 
@@ -91,16 +101,16 @@ struct Reader::Machine {
     Progress progress;
     std::uint64_t activity = 0;
     std::uint64_t line_number = 1;
-    std::string segment;      ///< of the line that is not whole yet, escapes removed
-    bool cut = false;         ///< the segment was longer than is kept
-    bool root_found = false;
+    std::string segment;            ///< of the line that is not whole yet, escapes removed
+    bool cut = false;               ///< the segment was longer than is kept
+    std::optional<Weight> weight;   ///< of the failure that stands
+    std::string line_container;
+    std::string container;   ///< whose lines count; empty: all
     enum class Escape { none, begun, csi, osc } escape = Escape::none;
 
     void byte(char c) {
         switch (escape) {   // terminal escapes may be split anywhere
-            case Escape::begun:
-                escape = c == '[' ? Escape::csi : c == ']' ? Escape::osc : Escape::none;
-                return;
+            case Escape::begun: escape = c == '[' ? Escape::csi : c == ']' ? Escape::osc : Escape::none; return;
             case Escape::csi:
                 if (c >= '@' && c <= '~') escape = Escape::none;
                 if (c != '\n') return;
@@ -117,6 +127,7 @@ struct Reader::Machine {
             escape = Escape::begun;
         } else if (c == '\n') {
             end_segment();
+            line_container.clear();
             ++line_number;
         } else if (c == '\r') {
             end_segment();
@@ -135,63 +146,132 @@ struct Reader::Machine {
     }
 
     void begin_run() {
-        const int runs = progress.runs + 1;
         Progress next;
-        next.runs = runs;
-        next.server = "vllm";
+        next.runs = progress.runs + 1;
+        next.restarts = progress.restarts;
+        next.server = progress.server;
         progress = std::move(next);
-        root_found = false;
+        weight.reset();
+    }
+
+    void enter(Phase phase) {
+        if (progress.phase == phase) return;
+        progress.phase = phase;
+        progress.percent.reset();
+        progress.shards_done.reset();
+        progress.shards_total.reset();
+        progress.phase_left_s.reset();
     }
 
     void read(std::string_view line) {
         if (is_repetition(line)) return;
-        const bool starts = line.find("vLLM server version") != std::string_view::npos || line.find("vLLM API server version") != std::string_view::npos;
-        if (starts && (progress.phase != Phase::start || progress.outcome != Outcome::loading)) begin_run();
-        if (const std::string version = version_in(line, "server version"); !version.empty() && starts) progress.version = version;
-        if (line.find("Started ") == 0 && line.find(".service") != std::string_view::npos) {
-            // systemd began another run; the server's own first line counts it
-            if (progress.outcome == Outcome::failed) progress.outcome = Outcome::loading;
+        Message message = message_of(line);
+        // A bar redrawn by CR has its container's name only once, at the begin of the line.
+        if (message.container.empty()) message.container = line_container;
+        line_container = message.container;
+        if (message.by_systemd && systemd(message.text)) return;
+        // In a log of several containers only that of the server counts: a gateway has a start of its own.
+        if (!container.empty() && message.container != container) return;
+        if (identify(message)) {
+            if (progress.runs == 0 || progress.phase > Phase::start || progress.outcome != Outcome::loading) begin_run();
+            version(message.text);
         }
         if (failure(line)) return;
-        if (line.find("/start_profile") != std::string_view::npos && line.find("Route:") != std::string_view::npos) progress.profiler_armed = true;
-        if (line.find("Profiler with mode") != std::string_view::npos || line.find("Torch profiling enabled") != std::string_view::npos || line.find("Torch profiler enabled") != std::string_view::npos) progress.profiler_armed = true;
+        if (message.text.find("/start_profile") != std::string_view::npos &&
+            message.text.find("Route:") != std::string_view::npos)
+            progress.profiler_armed = true;
+        for (const std::string_view said : {"Profiler with mode", "Torch profiling enabled", "Torch profiler enabled"})
+            if (message.text.find(said) != std::string_view::npos) progress.profiler_armed = true;
         if (progress.outcome == Outcome::failed) return;   // what a dying server says after its cause is no progress
-        phase(line);
+        if (constexpr std::string_view build = "build: "; message.text.starts_with(build) && progress.version.empty()) {
+            const std::string number = version_in(message.text, build);   // llama.cpp
+            if (number.find_first_not_of("0123456789") == std::string::npos && !number.empty())
+                progress.version = "b" + number;
+        }
+        phase(line, message);
+    }
+
+    bool systemd(std::string_view text) {
+        if (text.starts_with("Started ") && text.find(".service") != std::string_view::npos) {
+            if (progress.phase != Phase::none || progress.outcome != Outcome::loading) begin_run();
+            return true;
+        }
+        constexpr std::string_view scheduled = "restart counter is at ";
+        if (const std::size_t at = text.find(scheduled); at != std::string_view::npos) {
+            const std::string_view rest = text.substr(at + scheduled.size());
+            std::from_chars(rest.data(), rest.data() + rest.size(), progress.restarts);
+            progress.restart_pending = true;
+            return true;
+        }
+        return false;
+    }
+
+    /// The first line of a run: vLLM's "server version", also in the banner of letters drawn from blocks.
+    static bool begins(std::string_view text) {
+        if (text.find("vLLM server version") != std::string_view::npos ||
+            text.find("vLLM API server version") != std::string_view::npos)
+            return true;
+        return text.find("  version ") != std::string_view::npos && text.find("\xE2\x96\x88") != std::string_view::npos;
+    }
+    bool identify(const Message& message) {
+        if (!begins(message.text)) return false;
+        progress.server = "vllm";
+        container = message.container;
+        return true;
+    }
+    void version(std::string_view text) {
+        for (const std::string_view after : {"server version", "  version ", "LLM engine (v"})
+            if (const std::string found = version_in(text, after); !found.empty()) {
+                progress.version = found;
+                return;
+            }
     }
 
     bool failure(std::string_view line) {
         for (const FailurePattern& pattern : failure_patterns()) {
             if (line.find(pattern.text) == std::string_view::npos) continue;
-            if (pattern.root && line.find("WARNING") != std::string_view::npos) continue;   // a warning that quotes a cause is none
-            if (progress.outcome == Outcome::ready && pattern.root && pattern.kind != "host_oom_killed") continue;   // a request's error, not the server's
-            if (progress.outcome == Outcome::failed && (root_found || !pattern.root)) return true;
+            const bool cause = pattern.weight == Weight::cause;
+            if (cause && line.find("WARNING") != std::string_view::npos) continue;   // a warning that quotes a cause is none
+            // Once ready, a cause is that of a request, not of the server; only the host's word counts.
+            if (progress.outcome == Outcome::ready && cause && pattern.kind != "host_oom_killed") continue;
+            if (progress.outcome == Outcome::failed && weight && *weight >= pattern.weight) return true;
+            if (progress.was_ready) {
+                enter(Phase::serving);
+            } else if (pattern.reached > progress.phase) {
+                enter(pattern.reached);
+            }
+            if (pattern.kind == "bad_argument" && line.find("vllm") != std::string_view::npos) progress.server = "vllm";
+            if (progress.runs == 0) progress.runs = 1;
             progress.outcome = Outcome::failed;
             progress.failure_kind = pattern.kind;
             progress.evidence = std::string{line};
             progress.evidence_line = line_number;
-            root_found = pattern.root;
+            weight = pattern.weight;
             ++activity;
             return true;
         }
         return false;
     }
 
-    void phase(std::string_view line) {
-        bool moved = false;
+    /// Whether the pattern may speak: of the server whose log this is, and "ready" only of a server that is known.
+    [[nodiscard]] bool fits(const PhasePattern& pattern, std::string_view text) const {
+        if (pattern.whole ? text != pattern.text : text.find(pattern.text) == std::string_view::npos) return false;
+        if (pattern.phase == Phase::ready) return progress.server == pattern.server;
+        return pattern.server.empty() || progress.server.empty() || progress.server == pattern.server;
+    }
+
+    void phase(std::string_view line, const Message& message) {
+        const bool before = progress.outcome == Outcome::ready;
         for (const PhasePattern& pattern : phase_patterns()) {
-            if (line.find(pattern.text) == std::string_view::npos) continue;
-            // "ready" must be uvicorn's own line, not a text that quotes it.
-            if (pattern.phase == Phase::ready && line.size() > pattern.text.size() + 160) continue;
-            if (pattern.phase < progress.phase && pattern.phase != Phase::weights) break;   // a rank that is behind
-            if (progress.phase != pattern.phase) {
-                if (pattern.phase < progress.phase && progress.phase >= Phase::api_start) break;
-                progress.phase = pattern.phase;
-                progress.percent.reset();
-                progress.shards_done.reset();
-                progress.shards_total.reset();
-                progress.phase_left_s.reset();
+            if (!fits(pattern, message.text)) continue;
+            if (progress.server.empty() && !pattern.server.empty()) {
+                progress.server = pattern.server;
+                container = message.container;
             }
-            moved = true;
+            if (progress.version.empty() && pattern.phase == Phase::config) version(message.text);
+            if (pattern.phase < progress.phase && (pattern.phase != Phase::weights || progress.phase >= Phase::api_start))
+                break;   // a rank that is behind
+            enter(pattern.phase);
             break;
         }
         if (const std::optional<Bar> bar = bar_in(line); bar && progress.phase != Phase::ready) {
@@ -199,12 +279,12 @@ struct Reader::Machine {
             progress.shards_done = bar->done;
             progress.shards_total = bar->total;
             progress.phase_left_s = bar->left_s;
-            moved = true;
         }
         progress.last_line = std::string{line.substr(0, 2000)};
         ++activity;
-        if (moved && progress.phase == Phase::ready && progress.outcome != Outcome::ready) {
+        if (progress.phase == Phase::ready && !before) {
             progress.outcome = Outcome::ready;
+            progress.was_ready = true;
             progress.percent = 100;
             progress.evidence = std::string{line};
             progress.evidence_line = line_number;
@@ -222,10 +302,16 @@ void Reader::feed(std::string_view bytes) {
     for (const char c : bytes) machine_->byte(c);
 }
 
-void Reader::finish() { machine_->end_segment(); }
+void Reader::finish() {
+    machine_->end_segment();
+}
 
-const Progress& Reader::progress() const { return machine_->progress; }
+const Progress& Reader::progress() const {
+    return machine_->progress;
+}
 
-std::uint64_t Reader::activity() const { return machine_->activity; }
+std::uint64_t Reader::activity() const {
+    return machine_->activity;
+}
 
-}  // namespace campaign::startup
+}   // namespace campaign::startup

@@ -39,10 +39,13 @@ struct Progress {
     std::string evidence;                 ///< the line that decided
     std::uint64_t evidence_line = 0;      ///< from 1
     std::string last_line;                ///< last line with real progress
-    std::string server;                   ///< "vllm"
+    std::string server;                   ///< "vllm", "sglang", "llamacpp"; "" while the log has not shown it
     std::string version;
-    int runs = 0;                  ///< starts seen
-    bool profiler_armed = false;   ///< the log says profiler routes are on
+    int runs = 0;                   ///< starts seen
+    bool was_ready = false;         ///< this run had been ready before
+    int restarts = 0;               ///< the service manager's own count
+    bool restart_pending = false;   ///< it waits to start the server again
+    bool profiler_armed = false;    ///< the log says profiler routes are on
     std::vector<std::string> warnings;
 };
 

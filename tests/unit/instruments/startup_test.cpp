@@ -1,6 +1,10 @@
+// Logs composed in the forms that vLLM 0.6 to 0.28 write, alone, under journald and under compose.
+
 #include "instruments/startup/startup.hpp"
 
 #include <gtest/gtest.h>
+
+#include "instruments/startup/message.hpp"
 
 namespace campaign::startup {
 namespace {
@@ -12,10 +16,159 @@ Progress after(std::string_view log) {
     return reader.progress();
 }
 
+const std::string begun =
+    "(APIServer pid=7) INFO 07-21 04:40:13 [utils.py:299] vLLM server version 0.25.0, serving model m\n";
+const std::string loading =
+    begun +
+    "(EngineCore pid=9) INFO 07-21 04:40:33 [gpu_model_runner.py:4879] Starting to load model m...\n"
+    "(EngineCore pid=9) \rLoading safetensors checkpoint shards:  42% Completed | 69/163 [07:31<10:14,  6.54s/it]\r";
+const std::string ready = loading + "\n(APIServer pid=7) INFO:     Application startup complete.\n";
+
+TEST(Startup, SaysHowFarTheWeightsAre) {
+    const Progress state = after(loading);
+    EXPECT_EQ(state.outcome, Outcome::loading);
+    EXPECT_EQ(state.phase, Phase::weights);
+    EXPECT_EQ(state.percent, 42);
+    EXPECT_EQ(state.shards_done, 69);
+    EXPECT_EQ(state.shards_total, 163);
+    EXPECT_DOUBLE_EQ(state.phase_left_s.value_or(0), 614);
+    EXPECT_EQ(state.version, "0.25.0");
+}
+
 TEST(Startup, IsReadyAtUvicornsOwnLine) {
-    const Progress state = after("INFO vLLM API server version 0.10.0\nINFO:     Application startup complete.\n");
+    const Progress state = after(ready);
     EXPECT_EQ(state.outcome, Outcome::ready);
-    EXPECT_EQ(state.evidence_line, 2U);
+    EXPECT_EQ(state.phase, Phase::ready);
+    EXPECT_EQ(state.percent, 100);
+    EXPECT_EQ(state.evidence, "(APIServer pid=7) INFO:     Application startup complete.");
+    EXPECT_EQ(state.evidence_line, 4U);
+}
+
+TEST(Startup, IsTheSameForEverySplitOfTheBytes) {
+    const std::string log = "\x1b[32m" + ready + "\x1b]0;title\aCUDA out of memory\n";
+    const Progress whole = after(log);
+    for (std::size_t at = 0; at <= log.size(); ++at) {
+        Reader reader;
+        reader.feed(std::string_view{log}.substr(0, at));
+        reader.feed(std::string_view{log}.substr(at));
+        reader.finish();
+        EXPECT_EQ(reader.progress().outcome, whole.outcome) << at;
+        EXPECT_EQ(reader.progress().percent, whole.percent) << at;
+        EXPECT_EQ(reader.progress().evidence_line, whole.evidence_line) << at;
+        EXPECT_EQ(reader.progress().last_line, whole.last_line) << at;
+    }
+}
+
+TEST(Startup, IsNotReadyBecauseSomebodyQuotesTheLine) {
+    EXPECT_EQ(after(loading + "\nwaiting for: Application startup complete.\n").outcome, Outcome::loading);
+    EXPECT_EQ(after(begun + "INFO 07-21 04:40:13 [a.py:1] served_model_name=Application startup complete.\n").outcome,
+              Outcome::loading);
+}
+
+TEST(Startup, IsNotReadyBecauseAnotherContainerIs) {
+    const std::string gateway = "gateway-1  | INFO:     Application startup complete.\n";
+    const std::string engine = "vllm-1     | " + begun;
+    EXPECT_EQ(after(gateway + engine + gateway).outcome, Outcome::loading);
+    EXPECT_EQ(after(gateway + engine + "vllm-1     | (APIServer pid=7) INFO:     Application startup complete.\n").outcome,
+              Outcome::ready);
+}
+
+TEST(Startup, NamesTheCauseNotTheEchoThatFollows) {
+    const Progress state =
+        after(loading +
+              "\n(Worker pid=3) ERROR torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB.\n"
+              "(EngineCore pid=9) ERROR EngineCore failed to start.\n"
+              "(APIServer pid=7) RuntimeError: Engine core initialization failed. See root cause above.\n");
+    EXPECT_EQ(state.outcome, Outcome::failed);
+    EXPECT_EQ(state.failure_kind, "cuda_oom");
+    EXPECT_EQ(state.phase, Phase::weights);
+    EXPECT_EQ(state.evidence_line, 4U);
+}
+
+TEST(Startup, NamesTheCauseThoughTheEchoCameFirst) {
+    EXPECT_EQ(after(begun + "ERROR EngineCore failed to start.\nValueError: No available memory for the cache blocks.\n")
+                  .failure_kind,
+              "kv_cache_no_memory");
+}
+
+TEST(Startup, AWarningOrARequestsErrorIsNoFailure) {
+    EXPECT_EQ(after(begun + "WARNING 07-21 04:40:14 [a.py:1] retrying after CUDA out of memory\n").outcome,
+              Outcome::loading);
+    EXPECT_EQ(after(ready + "ERROR request 7: CUDA out of memory\n").outcome, Outcome::ready);
+}
+
+TEST(Startup, DeathAfterReadyIsAFailureOfServing) {
+    const Progress state = after(ready + "(EngineCore pid=9) ERROR EngineCore encountered a fatal error.\n");
+    EXPECT_EQ(state.outcome, Outcome::failed);
+    EXPECT_EQ(state.phase, Phase::serving);
+    EXPECT_TRUE(state.was_ready);
+    EXPECT_FALSE(state.percent.has_value());
+}
+
+TEST(Startup, ANewRunForgetsTheFailureOfTheLast) {
+    const std::string journal = "2026-05-23T08:00:38+00:00 gpu-node systemd[1]: ";
+    const std::string failed =
+        loading + "\nCUDA out of memory\n" + journal + "vllm.service: Scheduled restart job, restart counter is at 3.\n";
+    EXPECT_TRUE(after(failed).restart_pending);
+    const Progress state = after(failed + journal + "Started vllm.service - vLLM server.\n");
+    EXPECT_EQ(state.outcome, Outcome::loading);
+    EXPECT_EQ(state.runs, 2);
+    EXPECT_EQ(state.restarts, 3);
+    EXPECT_FALSE(state.restart_pending);
+    EXPECT_EQ(state.failure_kind, "");
+}
+
+TEST(Startup, RepeatedWaitingIsNoActivity) {
+    Reader reader;
+    reader.feed(loading + "\n");
+    const std::uint64_t before = reader.activity();
+    reader.feed("INFO [shm_broadcast.py:456] No available shared memory broadcast block found in 60 seconds.\n");
+    EXPECT_EQ(reader.activity(), before);
+    reader.feed("(EngineCore pid=9) INFO 07-21 04:50:33 [m.py:1] Loading weights took 500.1 seconds\n");
+    EXPECT_GT(reader.activity(), before);
+}
+
+TEST(Startup, SeesThatTheProfilerIsArmed) {
+    EXPECT_FALSE(after(ready).profiler_armed);
+    EXPECT_TRUE(after(begun + "INFO 07-21 04:40:13 [launcher.py:46] Route: /start_profile, Methods: POST\n").profiler_armed);
+}
+
+TEST(Startup, ALineWithoutEndTakesNoMemoryWithoutEnd) {
+    Reader reader;
+    const std::string piece(std::size_t{1} << 20U, 'x');
+    for (int i = 0; i < 8; ++i) reader.feed(piece);
+    reader.finish();
+    EXPECT_LE(reader.progress().last_line.size(), 2000U);
+}
+
+TEST(Startup, OtherServersAreToldFromVllm) {
+    EXPECT_EQ(after("[2026-07-14 08:14:02] server_args=ServerArgs(model_path='m')\n"
+                    "[2026-07-14 08:14:50] INFO:     Application startup complete.\n")
+                  .outcome,
+              Outcome::loading);   // SGLang warms up after uvicorn is there
+    const Progress sglang = after(
+        "[2026-07-14 08:14:02] server_args=ServerArgs(model_path='m')\n"
+        "[2026-07-14 08:14:55] The server is fired up and ready to roll!\n");
+    EXPECT_EQ(sglang.outcome, Outcome::ready);
+    EXPECT_EQ(sglang.server, "sglang");
+}
+
+TEST(MessageOf, TakesOffWhatOthersPutBefore) {
+    const auto text = [](std::string_view line) { return std::string{message_of(line).text}; };
+    EXPECT_EQ(
+        text(
+            "2026-08-18T14:11:41+00:00 gpu-node python3[30112]: (APIServer pid=30112) INFO 08-18 14:11:41 [a.py:345] hello"),
+        "hello");
+    EXPECT_EQ(text("Aug 18 14:11:41 gpu-node vllm[1]: INFO:     hello"), "hello");
+    EXPECT_EQ(text("vllm-1     | (EngineCore pid=7) (RayWorkerWrapper pid=8) hello"), "hello");
+    EXPECT_EQ(text("[2026-07-14 08:14:13 TP0] hello"), "hello");
+    EXPECT_EQ(text("Loading shards:  36% Completed | 5/14 [00:20<00:36]"),
+              "Loading shards:  36% Completed | 5/14 [00:20<00:36]");
+    for (const char* const odd :
+         {"", " ", "(", "( pid=", "[2026-", "INFO", "INFO:", "Aug 18 14:11:41 h", "2026-08-18T14:11:41+00:00", "a-1 | "})
+        EXPECT_LE(text(odd).size(), std::string_view{odd}.size());
+    EXPECT_EQ(message_of("vllm-1     | x").container, "vllm-1");
+    EXPECT_TRUE(message_of("2026-08-18T14:11:37+00:00 gpu-node systemd[1]: Started vllm.service - vLLM.").by_systemd);
 }
 
 }   // namespace
