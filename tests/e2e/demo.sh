@@ -38,6 +38,7 @@ phases:
     load: {concurrency: [1, 4, 16, 32], input_tokens: 256, output_tokens: 32, requests: 32}
   - name: where-does-decode-go
     measure: decode-step
+    load: {input_tokens: 64, output_tokens: 32, requests: 4}
     capture: {warmup: 8, steps: 40, output_tokens: 64}
 PLAN
     "$testhost" lab -- "$here/demo.sh" --inside "/run/testhost$TESTHOST_ID/ssh_config"

@@ -219,6 +219,7 @@ def plan(name="k25", restart="ask", load="6s", host="gpu1", extra="", phases=Non
     load: {concurrency: [1, 4], input_tokens: 64, output_tokens: 16, requests: 6}
   - name: where-does-decode-go
     measure: decode-step
+    load: {input_tokens: 32, output_tokens: 16, requests: 4}
     capture: {warmup: 4, steps: 20, output_tokens: 40, input_tokens: 32}
 """
     return f"""campaign: {name}

@@ -37,6 +37,7 @@ phases:
     load: {concurrency: [1, 4, 16], input_tokens: 64, output_tokens: 16, requests: 8}
   - name: where-does-decode-go
     measure: decode-step
+    load: {input_tokens: 32, output_tokens: 16, requests: 4}
     capture: {warmup: 4, steps: 20, output_tokens: 40, input_tokens: 32}
 PLAN
     # As whoever runs this machine would have started it: the same command and environment that the plan names.

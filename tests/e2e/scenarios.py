@@ -18,7 +18,7 @@ def gpu1(**options):
 
 
 def profiles_started(host):
-    return host.count("start_profile")
+    return host.count("start_profile", phase="received")
 
 
 def approve_when_asked(daemon, name):
@@ -45,7 +45,7 @@ def reference():
     rows = artifacts_are_whole(daemon, name)
     check(sum(row["kind"] == "trace" for row in rows) == 2, "a trace of each of 2 ranks")
     report = daemon.report(name)
-    for word in ("all-reduce", "TPOT", "torch-profile", "needs approval", "sha256", "verified"):
+    for word in ("all-reduce", "TPOT", "torch-profile", "needs approval", "SHA-256", "verified"):
         check(word.lower() in report.lower(), f"the report must have {word!r}")
     # Pacing: detection against the server's own word.
     ready = [e for e in host.truth() if e["event"] == "ready"]
@@ -82,7 +82,7 @@ def killed(point):
     daemon.ctl("wait", name, "--timeout", "240s")
     as_found(host, 3)
     check(profiles_started(host) == 1, f"exactly one profile, not {profiles_started(host)}")
-    check(host.count("stop_profile") == 1, "exactly one stop")
+    check(host.count("stop_profile", phase="received") == 1, "exactly one stop")
     rows = artifacts_are_whole(daemon, name)
     check(sum(row["kind"] == "trace" for row in rows) == 2, "a trace of each of 2 ranks")
 
@@ -254,7 +254,7 @@ def process_service():
         daemon.ctl("wait", name, "--timeout", "240s")
         truth = [json.loads(line) for line in (home / "truth.jsonl").read_text().splitlines()]
         check(sum(e["event"] == "start" for e in truth) == 3, "two restarts, no more")
-        check(sum(e["event"] == "start_profile" for e in truth) == 1, "exactly one profile")
+        check(sum(e["event"] == "start_profile" and e["phase"] == "received" for e in truth) == 1, "exactly one profile")
         check(sum(row["kind"] == "trace" for row in artifacts_are_whole(daemon, name)) == 2, "a trace of each of 2 ranks")
         check(daemon.production(name)["state"] == "verified", "production must be verified")
     finally:
