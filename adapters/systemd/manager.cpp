@@ -207,9 +207,9 @@ public:
         Command command = journal(unit, cursor);
         command.argv.emplace_back("-f");
         command.argv.emplace_back("--no-tail");
-        host::OnLine on_line = [on_log = std::move(on_log)](std::string_view line) {
+        host::OnLine on_line = [on_log = std::move(on_log), cursor](std::string_view line) {
             const auto entry = parse_journal_line(line);
-            return !entry || on_log(*entry);
+            return !entry || entry->cursor == cursor || on_log(*entry);
         };
         co_return co_await host_->follow(std::move(command), std::move(on_line));
     }
@@ -229,7 +229,8 @@ public:
         std::vector<host::LogLine> lines;
         for (const std::string& text : split(run->output, '\n')) {
             if (lines.size() == limit) break;
-            if (auto line = parse_journal_line(text)) lines.push_back(std::move(*line));
+            auto line = parse_journal_line(text);
+            if (line && line->cursor != cursor) lines.push_back(std::move(*line));
         }
         co_return lines;
     }
@@ -343,10 +344,13 @@ private:
         return words;
     }
 
+    /// From the cursor's own entry on: journalctl 252 with --after-cursor and -u drops the first entry of the unit when the
+    /// cursor is another unit's entry (it skips two matching entries, not the cursor and one). Who reads drops the entry
+    /// that is the cursor itself.
     static Command journal(const std::string& unit, const std::string& cursor) {
         Command command;
-        command.argv = {"journalctl", "--no-pager",           "-q", "-o", "json", "--all", "--after-cursor=" + cursor, "-u",
-                        unit,         std::string{log_fields}};
+        command.argv = {"journalctl", "--no-pager",         "-q", "-o", "json",
+                        "--all",      "--cursor=" + cursor, "-u", unit, std::string{log_fields}};
         command.as_root = true;
         return command;
     }

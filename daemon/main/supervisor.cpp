@@ -54,6 +54,35 @@ Result<void> load_record(engine::Campaign& campaign, storage::Reader& reader) {
     }
 }
 
+Async<void> close_needs(engine::Campaign& campaign) {
+    std::set<std::string> open;
+    storage::Id after = 0;
+    for (;;) {
+        const Result<std::vector<storage::EventRow>> events =
+            campaign.world.journal.reader().events(campaign.row.id, after, 5000);
+        if (!events) throw engine::EngineStop{events.error()};
+        for (const storage::EventRow& event : *events) {
+            after = event.seq;
+            if (event.kind != "need") continue;
+            const Result<json::value> data = parse_json(event.data_json, "event");
+            const std::string subject = data ? string_at(*data, "subject").value_or("") : "";
+            if (data && string_at(*data, "state") == "open") {
+                open.insert(subject);
+            } else {
+                open.erase(subject);
+            }
+        }
+        if (events->size() < 5000) break;
+    }
+    open.erase("restore");
+    for (const std::string& subject : open) {
+        json::object data;
+        data["subject"] = subject;
+        data["state"] = "closed";
+        co_await engine::write_event(campaign, "need", std::move(data));
+    }
+}
+
 std::set<std::string> units_of(const engine::Campaign& campaign) {
     std::set<std::string> units;
     for (const plans::Phase& phase : campaign.plan.phases) {
@@ -186,6 +215,7 @@ Async<void> Supervisor::run_to_end(Running& running) {
         if (failure) log_->warn("campaign {}: {}", campaign.row.name, describe(*failure));
     }
     running.restoring = true;
+    co_await close_needs(campaign);   // what a person was asked for the phases is asked no more
     const std::string detail = cancelled ? "cancelled: production comes back" : "production comes back";
     co_await methods::set_state(campaign, "restoring", detail, nullptr);
     std::optional<Error> unrestored;

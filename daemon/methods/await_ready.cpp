@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/multiple_exceptions.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -25,7 +26,12 @@ public:
     Async<Outcome> run() {
         using namespace asio::experimental::awaitable_operators;
         co_await load_history();
-        std::variant<Outcome, std::monostate> ended = co_await (watch() || follow());
+        std::variant<Outcome, std::monostate> ended;
+        try {
+            ended = co_await (watch() || follow());
+        } catch (const asio::multiple_exceptions& both) {   // a cancel ends both, and each says so
+            std::rethrow_exception(both.first_exception());
+        }
         Outcome outcome = ended.index() == 0 ? std::get<0>(std::move(ended))
                                              : Outcome::from(Error{ErrorKind::bug, "the log's follower ended", "", "", ""});
         co_await close(outcome);

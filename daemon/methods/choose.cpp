@@ -1,6 +1,7 @@
 #include "daemon/methods/choose.hpp"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/multiple_exceptions.hpp>
 
 #include "base/text.hpp"
 #include "daemon/engine/window.hpp"
@@ -181,7 +182,11 @@ public:
             }
             std::string what = "approval:" + choice_.label;
             const auto left = std::chrono::microseconds{expires - now};
-            co_await (campaign_.await_word(what) || scope.clock().sleep_for(left));
+            try {
+                co_await (campaign_.await_word(what) || scope.clock().sleep_for(left));
+            } catch (const boost::asio::multiple_exceptions& both) {   // a cancel ends both, and each says so
+                std::rethrow_exception(both.first_exception());
+            }
         }
     }
 

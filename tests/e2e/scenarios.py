@@ -23,8 +23,7 @@ def profiles_started(host):
 
 def approve_when_asked(daemon, name):
     daemon.wait_state(name, "waiting")
-    answer = daemon.get(f"/v1/campaigns/{name}")
-    label = next(need["subject"] for need in answer["needs"])
+    label = wait_for("the question", lambda: next((n["subject"] for n in daemon.campaign(name)["needs"]), None))
     daemon.ctl("approve", name, label, "torch-profile")
 
 
@@ -112,7 +111,7 @@ def cancelled(point):
     name = daemon.submit(plan(load="5s"))
     reach_point(daemon, name, point)
     daemon.ctl("cancel", name, f"--yes={name}")
-    daemon.ctl("wait", name, "--timeout", "200s", code=0 if point == "restore" else 5)
+    daemon.ctl("wait", name, "--timeout", "200s", code=5)
     as_found(host)
     if point not in ("preflight",):
         check(daemon.production(name)["state"] == "verified", f"production must be verified: {daemon.production(name)}")
