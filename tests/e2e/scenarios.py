@@ -150,7 +150,7 @@ def load_fails():
     as_found(host)
     check(daemon.production(name)["state"] == "verified", "production must be verified")
     report = daemon.report(name)
-    check("how-fast" in report and "cuda_oom" in report, "the report keeps what was measured and says what failed")
+    check("how-fast" in report and "cuda\\_oom" in report, "the report keeps what was measured and says what failed")
 
 
 def no_files():
@@ -177,7 +177,7 @@ def bad_luck():
         for word in words:
             check(word in shown, f"{name}: the status must say {word!r}:\n{shown}")
 
-    fails(plan("no-unit").replace(UNIT, "absent.service"), "absent.service", "does not exist")
+    fails(plan("no-unit").replace(UNIT, "absent.service"), "has no unit absent.service")
     fails(plan("no-model").replace("load_time: 6s", "load_time: 6s, model: nosuch"), "nosuch", "kimi")
     host.run("systemctl", "stop", UNIT)
     fails(plan("inactive"), "not active")
