@@ -246,7 +246,7 @@ private:
                 service.api_key = reference;
             }
             const Node* host = keys.at("host");
-            if (host != nullptr && whole_ && std::ranges::find(known, host->text) == known.end())
+            if (host != nullptr && whole_ && !known.empty() && std::ranges::find(known, host->text) == known.end())
                 unknown_name(*host, "host", known);
             if (const Node* url = keys.at("url")) port(*url);
             if (service.load_time) load_time(service, *keys.at("load_time"), policy);
@@ -312,7 +312,7 @@ private:
                     "give each phase a name of its own";
             keys.read("service", phase.service);
             if (const Node* service = keys.at("service")) {
-                if (whole_ && std::ranges::find(known, service->text) == known.end())
+                if (whole_ && !known.empty() && std::ranges::find(known, service->text) == known.end())
                     unknown_name(*service, "service", known);
             } else if (!keys.mentions("service") && known.size() == 1) {
                 phase.service = known.front();

@@ -65,12 +65,13 @@ public:
             const Key* key = find(section, label.text);
             if (key == nullptr) {
                 unknown(label, section, name, node, meant);
+                secret_under(label, value);
                 value.good = false;
                 continue;
             }
             this->value(value, *key, label);
         }
-        if (!whole_) return;
+        if (!whole_ || seen.contains("<<")) return;
         for (const Key& key : section.keys) {
             if (!key.required || node.find(key.name) != nullptr || meant.contains(std::string{key.name})) continue;
             Diagnostic& wrong = add("P011", where, "`" + std::string{key.name} + "` is missing in " + name);
@@ -103,6 +104,7 @@ private:
             return false;
         }
         if (label.text == "<<") {
+            seen.insert(label.text);
             value.good = false;
             add("P009", label.place, "YAML merge keys are not used in plans").hint = "write the keys where they are needed";
             return false;
@@ -121,6 +123,10 @@ private:
         for (const Key& key : section.keys) candidates.emplace_back(key.name);
         Diagnostic& wrong = add("P012", label.place, "unknown key " + quoted(label.text) + " in " + name);
         const std::optional<std::string> near = did_you_mean(label.text, candidates);
+        if (const Key* holder = below(section, label.text); holder != nullptr && !near) {
+            wrong.hint = "it belongs into `" + std::string{holder->name} + "`";
+            return;
+        }
         if (!near) {
             std::string all;
             for (const std::string& candidate : candidates) all += (all.empty() ? "" : ", ") + candidate;
@@ -133,6 +139,27 @@ private:
         wrong.note = std::string{find(section, *near)->without};
     }
 
+    /// The key whose section would take that name, or one that is nearly it.
+    static const Key* below(const Section& section, const std::string& name) {
+        for (const Key& key : section.keys) {
+            if (key.type != Type::section) continue;
+            std::vector<std::string> candidates;
+            for (const Key& inner : key.section->keys) candidates.emplace_back(inner.name);
+            if (did_you_mean(name, candidates)) return &key;
+        }
+        return nullptr;
+    }
+
+    /// An unknown key that seems to name a secret must not show its value, nor leave it unremarked.
+    void secret_under(const Node& label, const Node& value) {
+        const std::vector<std::string> known{"api_key"};
+        const bool named_so = names_a_secret(label.text) || did_you_mean(label.text, known).has_value();
+        if (!named_so || value.kind != Kind::scalar || meaning(value) == Meaning::null) return;
+        Diagnostic& wrong = add("P021", value.place, "a secret is written in the plan");
+        wrong.hint = "plans hold no secrets";
+        wrong.note = "whoever reads the plan has it now: replace the secret, and refer to a file or credential";
+    }
+
     static bool given(Node& node, std::string_view key) {
         const Node* found = node.find(key);
         return found != nullptr && !(found->kind == Kind::scalar && found->plain && found->text == "false");
@@ -140,14 +167,15 @@ private:
 
     void choose(Node& node, const Choice& choice, const std::string& name, const Node::Place& where,
                 const std::set<std::string>& meant) {
-        const std::string both = "`" + std::string{choice.first} + "` and `" + std::string{choice.second} + "`";
+        const std::string one = "`" + std::string{choice.first} + "`";
+        const std::string other = "`" + std::string{choice.second} + "`";
         const bool first = given(node, choice.first);
         const bool second = given(node, choice.second);
         if (first && second) {
-            add("P020", node.key(choice.second)->place, "both " + both + " in " + name).hint = "keep one";
+            add("P020", node.key(choice.second)->place, "both " + one + " and " + other + " in " + name).hint = "keep one";
         } else if (choice.required && !first && !second && !meant.contains(std::string{choice.first}) &&
                    !meant.contains(std::string{choice.second})) {
-            add("P020", where, "neither " + both + " in " + name).hint = "give one of them";
+            add("P020", where, "neither " + one + " nor " + other + " in " + name).hint = "give one of them";
         }
     }
 
@@ -182,7 +210,7 @@ private:
             case Type::levels: levels(node, key, name); break;
             case Type::words: words(node, key, name); break;
             case Type::arguments: arguments(node, name, label); break;
-            case Type::table: table(node, *key.form, name); break;
+            case Type::table: table(node, *key.form, name, label); break;
             case Type::section: section(node, *key.section, name, label.place); break;
             case Type::named: named_sections(node, key, name, label); break;
             case Type::list: list(node, key, name, label); break;
@@ -195,8 +223,7 @@ private:
             return false;
         }
         if (meaning(node) != Meaning::text) {
-            Diagnostic& wrong = wrong_type(node, name, wanted);
-            wrong.hint = "as text: \"" + shown(node.text) + "\"";
+            wrong_type(node, name, wanted);
             return false;
         }
         return true;
@@ -211,7 +238,11 @@ private:
     }
 
     void text(Node& node, const Form& form, const std::string& name) {
-        if (!is_text(node, name, std::string{form.words}) || matches(node.text, form)) return;
+        if (!is_text(node, name, std::string{form.words})) {
+            if (node.kind == Kind::scalar && matches(node.text, form)) last_->hint = "as text: \"" + shown(node.text) + "\"";
+            return;
+        }
+        if (matches(node.text, form)) return;
         node.good = false;
         const bool address = form.pattern.starts_with("^https?");
         Diagnostic& wrong = add(address ? "P022" : "P016", node.place, name + " must be " + std::string{form.words});
@@ -310,6 +341,13 @@ private:
         return node.good;
     }
 
+    bool bounded(Node& node, const std::string& name, const Node& label) {
+        if (node.entries.size() <= longest_list) return true;
+        node.good = false;
+        add("P006", label.place, name + " has more than " + std::to_string(longest_list) + " entries");
+        return false;
+    }
+
     void words(Node& node, const Key& key, const std::string& name) {
         if (node.kind != Kind::list) {
             wrong_type(node, name, "a list").hint = node.kind == Kind::scalar ? "write [" + shown(node.text) + "]" : "";
@@ -372,26 +410,27 @@ private:
         }
     }
 
-    void table(Node& node, const Form& form, const std::string& name) {
+    void table(Node& node, const Form& form, const std::string& name, const Node& label) {
         if (node.kind != Kind::map) {
             wrong_type(node, name, "names and values");
             return;
         }
+        if (!bounded(node, name, label)) return;
         std::set<std::string> seen;
-        for (auto& [label, item] : node.entries) {
+        for (auto& [variable, item] : node.entries) {
             if (findings_.full()) return;
-            if (!usable(label, item, seen)) continue;
-            if (!matches(label.text, form)) {
+            if (!usable(variable, item, seen)) continue;
+            if (!matches(variable.text, form)) {
                 item.good = false;
-                add("P016", label.place, "a name in " + name + " must be " + std::string{form.words});
+                add("P016", variable.place, "a name in " + name + " must be " + std::string{form.words});
                 continue;
             }
-            if (!as_written(item, quoted(label.text))) {
-                if (item.kind == Kind::null) last_->line = label.place.line, last_->column = label.place.column;
+            if (!as_written(item, quoted(variable.text))) {
+                if (item.kind == Kind::null) last_->line = variable.place.line, last_->column = variable.place.column;
                 continue;
             }
-            if (!item.text.empty() && (names_a_secret(label.text) || !find_secrets(item.text).empty()))
-                secret_after(item, "the value of " + shown(label.text));
+            if (!item.text.empty() && (names_a_secret(variable.text) || !find_secrets(item.text).empty()))
+                secret_after(item, "the value of " + shown(variable.text));
         }
     }
 
@@ -405,6 +444,7 @@ private:
             add("P023", label.place, name + " is empty").hint = "give at least one";
             return;
         }
+        if (!bounded(node, name, label)) return;
         std::set<std::string> seen;
         for (auto& [inner, value] : node.entries) {
             if (findings_.full()) return;

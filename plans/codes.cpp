@@ -30,10 +30,10 @@ constexpr std::array codes{
               "policy:\n\trestart: ask", "policy:\n  restart: ask"},
     Explained{"P005", "not a text file", "A plan is UTF-8 text without byte order mark, NUL bytes or control characters.",
               "a binary or UTF-16 file", "iconv -f UTF-16 -t UTF-8 plan.yaml"},
-    Explained{
-        "P006", "too large",
-        "A plan has at most 1 MiB, 16 levels, 50000 values and 1000 entries in a list. Real ones have a few dozen lines.",
-        "a log file given as a plan", "the plan"},
+    Explained{"P006", "too large",
+              "A plan has at most 1 MiB, 8192 bytes a line, 16 levels, 20000 values and 1000 entries in a list. Real ones "
+              "have a few dozen lines.",
+              "a log file given as a plan", "the plan"},
     Explained{
         "P007", "not exactly one plan",
         "The file is empty, or holds a second document which would be lost: after a `---`, or because a line does not\n"

@@ -5,7 +5,7 @@ namespace {
 
 using Words = std::string_view[];
 
-constexpr Form any_text{"^[^\\u0000-\\u001f]{0,1000}$", "one line of at most 1000 characters"};
+constexpr Form any_text{"^[^\\u0000-\\u0008\\u000b-\\u001f]{0,1000}$", "text of at most 1000 characters"};
 constexpr Form name{"^[a-z0-9][a-z0-9-]{0,39}$",
                     "small letters, digits and `-`, at most 40, beginning with a letter or digit"};
 constexpr Form path{"^/[^\\u0000-\\u001f]{0,999}$", "an absolute path"};

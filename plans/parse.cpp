@@ -10,21 +10,22 @@ namespace campaign::plans {
 namespace {
 
 /// One secret may be found by its form and by its place: the finding that tells more stays, wide enough to hide all of it.
+/// `found` is in the order of the text.
 void merge_secrets(Diagnostics& found) {
     Diagnostics kept;
+    Diagnostic* before = nullptr;   // the last secret; one that overlaps it is the same
+    kept.reserve(found.size());
     for (Diagnostic& next : found) {
-        const auto same = [&](const Diagnostic& other) {
-            return other.code == "P021" && next.code == "P021" && other.line == next.line &&
-                   next.column < other.column + other.width;
-        };
-        const auto before = std::ranges::find_if(kept, same);
-        if (before == kept.end()) {
+        if (next.code != "P021") {
             kept.push_back(std::move(next));
-            continue;
+        } else if (before != nullptr && before->line == next.line && next.column < before->column + before->width) {
+            const int end = std::max(before->column + before->width, next.column + next.width);
+            if (next.hint.find("write `{") != std::string::npos) before->hint = next.hint;
+            before->width = end - before->column;
+        } else {
+            kept.push_back(std::move(next));
+            before = &kept.back();
         }
-        const int end = std::max(before->column + before->width, next.column + next.width);
-        if (next.hint.find("write `{") != std::string::npos) before->hint = next.hint;
-        before->width = end - before->column;
     }
     found = std::move(kept);
 }
@@ -55,11 +56,11 @@ std::variant<Plan, Diagnostics> parse(std::string_view yaml) {
         return std::pair{a.line, a.column} < std::pair{b.line, b.column};
     });
     merge_secrets(found);
-    if (found.size() > Findings::most) {
+    if (found.size() >= Findings::most) {
         found.resize(Findings::most);
         Diagnostic more;
         more.code = "P006";
-        more.message = "more than " + std::to_string(Findings::most) + " errors; the rest is not shown";
+        more.message = "too many errors: only the first " + std::to_string(Findings::most) + " are shown";
         found.push_back(std::move(more));
     }
     return found;

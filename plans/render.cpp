@@ -74,15 +74,21 @@ public:
 
     /// The line with its secrets starred out.
     [[nodiscard]] std::vector<Cell> cells(int line) const {
-        std::string_view text = raw(line);
+        const std::string_view text = raw(line).substr(0, longest_line);
         std::vector<Cell> cells = cells_of(text);
         const auto hide = [&](std::size_t from, std::size_t count) {
             for (std::size_t i = from; i < std::min(cells.size(), from + count); ++i) cells[i] = {"*", 1};
         };
         if (hidden_[static_cast<std::size_t>(line - 1)]) hide(0, cells.size());
-        for (const Span& span : find_secrets(text))
-            hide(static_cast<std::size_t>(characters(text.substr(0, span.begin))),
-                 static_cast<std::size_t>(characters(text.substr(span.begin, span.size))));
+        for (const std::vector<Span>& found : {find_secrets(text), find_assigned(text)}) {
+            std::size_t byte = 0;   // both are in the order of the line
+            std::size_t cell = 0;
+            for (const Span& span : found) {
+                cell += static_cast<std::size_t>(characters(text.substr(byte, span.begin - byte)));
+                byte = span.begin;
+                hide(cell, static_cast<std::size_t>(characters(text.substr(span.begin, span.size))));
+            }
+        }
         for (const Diagnostic* secret : secrets_)
             if (secret->line == line && secret->column > 0)
                 hide(static_cast<std::size_t>(secret->column - 1), static_cast<std::size_t>(secret->width));

@@ -40,6 +40,16 @@ bool not_text(std::string_view yaml, Scan& out) {
         return refuse(0, "the file is UTF-16", "save it as UTF-8 without BOM");
     for (std::size_t i = 0; i < yaml.size();) {
         const auto c = static_cast<unsigned char>(yaml[i]);
+        if (i - line_begin > longest_line) {
+            Diagnostic wrong;
+            wrong.code = "P006";
+            wrong.message = "a line of more than " + std::to_string(longest_line) + " bytes";
+            wrong.line = line;
+            wrong.column = 1;
+            wrong.hint = "is this the right file?";
+            out.found.push_back(std::move(wrong));
+            return true;
+        }
         if (c == '\n') {
             ++line;
             line_begin = ++i;
@@ -65,7 +75,7 @@ bool not_text(std::string_view yaml, Scan& out) {
 struct Opener {
     char bracket;
     int line;
-    int column;
+    std::size_t byte;
 };
 
 class Scanner {
@@ -82,20 +92,39 @@ public:
             out_.mended += mend_;
             out_.mended += '\n';
         }
+        if (!open_.empty()) out_.readable = false;
         for (const Opener& opener : open_) {
+            if (mended_any_ || too_deep_) break;   // said already, or explained by a quote
             Diagnostic wrong;
             wrong.code = "P003";
             wrong.message = std::string{"`"} + opener.bracket + "` is never closed";
             wrong.line = opener.line;
-            wrong.column = opener.column;
+            wrong.column = column_of(opener);
             wrong.hint = "opened here";
-            if (!mended_any_) out_.found.push_back(std::move(wrong));
-            out_.readable = false;
+            out_.found.push_back(std::move(wrong));
         }
     }
 
 private:
+    static constexpr std::size_t most = 300;   // more than are ever shown
+
+    [[nodiscard]] int column_of(const Opener& opener) const {
+        return column_at(lines_[static_cast<std::size_t>(opener.line - 1)], opener.byte);
+    }
+
+    void opened(char bracket, std::size_t byte) {
+        open_.push_back({bracket, number_, byte});
+        if (open_.size() <= 2 * deepest_plan || too_deep_) return;
+        too_deep_ = true;
+        report("P006", byte, 1, "nested more than " + std::to_string(deepest_plan) + " levels deep");
+        out_.readable = false;
+    }
+
     Diagnostic& report(std::string code, std::size_t byte, std::size_t bytes, std::string message) {
+        if (out_.found.size() >= most) {
+            dropped_ = {};
+            return dropped_;
+        }
         Diagnostic wrong;
         wrong.code = std::move(code);
         wrong.message = std::move(message);
@@ -193,7 +222,7 @@ private:
             i = end;
             start = c != '*';
         } else if (c == '[' || c == '{') {
-            open_.push_back({c, number_, column_at(line_, i)});
+            opened(c, i);
             ++i;
         } else if (c == ']' || c == '}') {
             close(i, c);
@@ -279,7 +308,7 @@ private:
         open_.pop_back();
         if ((c == ']') == (opener.bracket == '[')) return;
         Diagnostic& wrong = report("P003", at, 1, std::string{"`"} + c + "` does not close `" + opener.bracket + "`");
-        wrong.note = "opened in line " + std::to_string(opener.line) + ", column " + std::to_string(opener.column);
+        wrong.note = "opened in line " + std::to_string(opener.line) + ", column " + std::to_string(column_of(opener));
         out_.readable = false;
     }
 
@@ -290,6 +319,8 @@ private:
     int number_ = 0;
     std::vector<Opener> open_;
     bool mended_any_ = false;
+    bool too_deep_ = false;
+    Diagnostic dropped_;
     bool in_key_ = false;
     bool after_quote_ = false;
     bool block_ = false;

@@ -61,12 +61,14 @@ json::object type_of(const Key& key) {
         case Type::arguments: return list_of({{"type", json::array{"string", "number", "boolean"}}});
         case Type::table:
             return {{"type", "object"},
+                    {"maxProperties", longest_list},
                     {"propertyNames", json::object{{"pattern", key.form->pattern}}},
                     {"additionalProperties", json::object{{"type", json::array{"string", "number", "boolean"}}}}};
         case Type::section: return schema_of(*key.section);
         case Type::named:
             return {{"type", "object"},
                     {"minProperties", 1},
+                    {"maxProperties", longest_list},
                     {"propertyNames", json::object{{"pattern", key.form->pattern}}},
                     {"additionalProperties", schema_of(*key.section)}};
         case Type::list: return list_of(schema_of(*key.section));

@@ -83,8 +83,9 @@ void find_url_passwords(std::string_view line, std::vector<Span>& found) {
 }
 
 void find_options(std::string_view line, std::vector<Span>& found) {
-    for (std::size_t at = line.find("--"); at != std::string_view::npos; at = line.find("--", at + 2)) {
-        std::size_t end = at + 2;
+    std::size_t end = 0;
+    for (std::size_t at = line.find("--"); at != std::string_view::npos; at = line.find("--", end)) {
+        end = at + 2;
         while (end < line.size() && token_char(line[end])) ++end;
         if (!option_takes_secret(line.substr(at, end - at))) continue;
         std::size_t begin = end;   // over what separates arguments in a list, a shell text or an assignment
@@ -135,6 +136,30 @@ std::vector<Span> find_secrets(std::string_view line) {
         }
     }
     return apart;
+}
+
+std::vector<Span> find_assigned(std::string_view line) {
+    std::vector<Span> found;
+    for (std::size_t i = 0; i < line.size();) {
+        if (!token_char(line[i])) {
+            ++i;
+            continue;
+        }
+        std::size_t end = i;
+        while (end < line.size() && token_char(line[end])) ++end;
+        const std::string_view word = line.substr(i, end - i);
+        i = end;
+        if (word.size() > 100 || !names_a_secret(word)) continue;
+        std::size_t at = line.find_first_not_of("\"' ", end);
+        if (at == std::string_view::npos || (line[at] != ':' && line[at] != '=')) continue;
+        at = line.find_first_not_of(' ', at + 1);
+        if (at == std::string_view::npos || line[at] == '{' || line[at] == '$') continue;
+        const bool quoted = line[at] == '"' || line[at] == '\'';   // a quoted value may hold what ends a plain one
+        end = std::min(quoted ? line.find(line[at], at + 1) : line.find_first_of(",}]", at), line.size());
+        found.push_back({at, end - at, "a secret"});
+        i = end;
+    }
+    return found;
 }
 
 bool names_a_secret(std::string_view variable) {

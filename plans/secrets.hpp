@@ -23,6 +23,8 @@ struct Span {
 [[nodiscard]] bool option_takes_secret(std::string_view argument);
 /// `text` with every secret replaced by stars, and printable.
 [[nodiscard]] std::string shown(std::string_view text, std::size_t limit = 60);
+/// What follows the name of a secret and a `:` or `=` on the line, whatever it is: hidden to be safe, not refused for that.
+[[nodiscard]] std::vector<Span> find_assigned(std::string_view line);
 /// Does the line begin (or end) a PEM private key?
 [[nodiscard]] bool begins_private_key(std::string_view line);
 [[nodiscard]] bool ends_private_key(std::string_view line);

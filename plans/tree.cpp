@@ -13,8 +13,7 @@
 namespace campaign::plans {
 namespace {
 
-constexpr std::size_t deepest = 16;
-constexpr std::size_t most_nodes = 50'000;
+constexpr std::size_t most_nodes = 20'000;
 
 struct TooMuch {};
 
@@ -57,8 +56,8 @@ public:
                 const std::size_t end = std::min(quote_end(line, byte), line.size());
                 node.place.width = characters(line.substr(byte, end - byte));
             } else if (node.plain) {
-                const std::string_view rest = trim(line.substr(std::min(byte, line.size())));
-                node.place.width = std::max(1, std::min(characters(value), characters(rest)));
+                const std::string_view rest = trim(line.substr(std::min(byte, line.size()), value.size()));
+                node.place.width = std::max(1, characters(rest));
             }
         }
         add(std::move(node));
@@ -86,12 +85,22 @@ private:
         std::vector<Node> key;   // of a map: the key that waits for its value
     };
 
-    Node::Place place(const YAML::Mark& mark) const {
+    Node::Place place(const YAML::Mark& mark) {
         Node::Place where;
         where.line = mark.line + 1;
         where.column = mark.column + 1;
-        if (where.line >= 1 && where.line <= static_cast<int>(lines_.size()))
-            where.column = column_at(lines_[static_cast<std::size_t>(mark.line)], static_cast<std::size_t>(mark.column));
+        if (mark.line < 0 || where.line > static_cast<int>(lines_.size())) return where;
+        const std::string_view line = lines_[static_cast<std::size_t>(mark.line)];
+        const std::size_t byte = std::min(static_cast<std::size_t>(std::max(0, mark.column)), line.size());
+        // Marks mostly go forward: counting goes on from the last one, or a long line would cost its square.
+        if (where.line != last_.line || byte < last_byte_) {
+            last_byte_ = 0;
+            last_.column = 1;
+        }
+        last_.line = where.line;
+        last_.column += characters(line.substr(last_byte_, byte - last_byte_));
+        last_byte_ = byte;
+        where.column = last_.column;
         return where;
     }
 
@@ -112,7 +121,8 @@ private:
     }
 
     void open(Node::Kind kind, const YAML::Mark& mark) {
-        if (stack_.size() >= deepest) too_much(place(mark), "nested more than " + std::to_string(deepest) + " levels deep");
+        if (stack_.size() >= deepest_plan)
+            too_much(place(mark), "nested more than " + std::to_string(deepest_plan) + " levels deep");
         Frame frame;
         frame.node.kind = kind;
         frame.node.place = place(mark);
@@ -154,6 +164,8 @@ private:
     std::vector<Frame> stack_;
     Node root_;
     std::size_t nodes_ = 0;
+    Node::Place last_;
+    std::size_t last_byte_ = 0;
 };
 
 /// yaml-cpp's words for people who do not know its inside.
@@ -164,6 +176,7 @@ std::string in_words(const std::string& message) {
         return "this line does not belong to the list above it";
     if (message.find("end of map flow") != std::string::npos || message.find("end of sequence flow") != std::string::npos)
         return "a `,` or a closing bracket is missing before this";
+    if (message.find("illegal flow end") != std::string::npos) return "a closing bracket that closes nothing";
     return "not readable as YAML: " + printable(message, 120);
 }
 
