@@ -65,6 +65,7 @@ private:
 methods::ServiceFacts assumed(const plans::Service& service) {
     methods::ServiceFacts facts;
     facts.service = service.name;
+    facts.looked = false;
     facts.server_kind =
         service.server == plans::ServerKind::automatic ? "vllm" : std::string{plans::to_string(service.server)};
     facts.model = service.model.value_or("(the served model)");

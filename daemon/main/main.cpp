@@ -200,8 +200,17 @@ int explain(const Options& options) {
                 co_return co_await explain_plan(with, plan, true);
             }(world, *text),
             [&status](const std::exception_ptr& thrown, Result<json::object> answer) {
-                if (thrown || !answer) {
-                    status = thrown ? 1 : complain(answer.error());
+                if (thrown) {
+                    try {
+                        std::rethrow_exception(thrown);
+                    } catch (const std::exception& error) {
+                        status = complain(Error{ErrorKind::bug, "the plan could not be explained", error.what(), "",
+                                                "please report this with the plan"});
+                    }
+                    return;
+                }
+                if (!answer) {
+                    status = complain(answer.error());
                     return;
                 }
                 (*answer)["schema"] = "campaignctl.explain/1";

@@ -450,7 +450,14 @@ api::Actions::Answer Supervisor::cancel(std::string name, std::string who) {
     if (running != running_.end()) {
         running->second->campaign.row.cancel_requested = true;
         running->second->campaign.row.cancel_by = printable(who, 80);
-        if (!running->second->restoring) running->second->signal.emit(asio::cancellation_type::terminal);
+        const std::shared_ptr<Running> ending = running->second;
+        if (!ending->restoring) {
+            ending->signal.emit(asio::cancellation_type::terminal);
+            const std::string detail =
+                "cancelled: production comes back";   // who asks next must not be told that a person is waited for
+            co_await methods::set_state(ending->campaign, "restoring", detail, nullptr);
+            co_await close_needs(ending->campaign);
+        }
         changed();
     }
     co_return said("cancelled by " + printable(who, 80) + "; production is put back and verified now");

@@ -214,9 +214,16 @@ private:
         facts["log_lines"] = lines_;
         facts["log_readable"] = lines_ > 0;
         facts["one_token_ms"] = token->took.count();
+        std::string pace = std::to_string(probes_) + " probes";
+        if (ready_logged_us_ != 0) {
+            const auto behind = engine::micros(answered) - static_cast<std::int64_t>(ready_logged_us_);
+            facts["behind_log_ms"] = behind / 1000;
+            pace += ", proven healthy " + std::to_string(std::max<std::int64_t>(behind, 0) / 1000) +
+                    " ms after the log's own word";
+        }
         co_return Outcome::done(
             std::move(facts), "ready after " + format_span(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed())) +
-                                  ": active, healthy, model listed, one token; " + std::to_string(probes_) + " probes");
+                                  ": active, healthy, model listed, one token; " + pace);
     }
 
     Outcome failed_by_log(const std::string& seen) {

@@ -45,7 +45,10 @@ Candidate nsys_candidate(const ServiceFacts& facts) {
     nsys.mode = Mode::nsys;
     nsys.shows = "kernels by name with CUDA-graph nodes, from outside the server";
     nsys.cannot_show = "operator names, shapes";
-    if (!facts.nsys) {
+    if (!facts.looked) {
+        nsys.can = Can::unknown;
+        nsys.evidence = "not asked: offline";
+    } else if (!facts.nsys) {
         nsys.can = Can::no;
         nsys.reason = "there is no nsys on the host";
         nsys.evidence = "command -v nsys found nothing";

@@ -14,6 +14,7 @@ namespace campaign::methods {
 /// What preflight found, as later steps need it.
 struct ServiceFacts {
     std::string service;
+    bool looked = true;   ///< false: nobody asked the host (plan explain --offline)
     host::Baseline baseline;
     std::string server_kind;
     std::string version;
