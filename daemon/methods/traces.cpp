@@ -195,6 +195,9 @@ public:
         const bool as_root = link().where.sudo;
         const Result<bool> removed =
             co_await host::remove_file(*link().host, std::move(result_path), std::move(hash), as_root);
+        std::string emptied = out_folder();
+        const Result<void> tidy = co_await host::remove_empty_dir(*link().host, std::move(emptied), as_root);
+        if (!tidy) co_return Outcome::from(tidy.error());
         json::object facts;
         facts["sha256"] = *kept;
         facts["removed_there"] = removed && *removed;
@@ -209,12 +212,15 @@ public:
 private:
     [[nodiscard]] host::Command analyze() const {
         host::Command command;
-        command.argv = {"nice", agent_, "analyze", "--out", out_};
+        command.argv = {"sh",      "-c",     R"sh(mkdir -p -- "$1" && shift && exec nice "$@")sh",
+                        "sh",      folder(), agent_,
+                        "analyze", "--out",  out_};
         command.argv.insert(command.argv.end(), files_.begin(), files_.end());
         command.deadline = std::chrono::minutes{30};
         command.as_root = link().where.sudo;
         return command;
     }
+    [[nodiscard]] std::string out_folder() const { return out_.substr(0, out_.rfind('/')); }
     std::string agent_;
     std::string out_;
     std::vector<std::string> files_;
