@@ -23,7 +23,7 @@ public:
         if (node_ == nullptr) return false;
         const std::vector<std::string> wanted{std::string{key}};
         return std::ranges::any_of(node_->entries, [&](const auto& entry) {
-            return entry.first.text == key || (!entry.second.good && did_you_mean(entry.first.text, wanted).has_value());
+            return entry.key.text == key || (!entry.value.good && did_you_mean(entry.key.text, wanted).has_value());
         });
     }
     [[nodiscard]] Node::Place place_of(std::string_view key) const {

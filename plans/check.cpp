@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <regex>
 #include <set>
 
 #include "base/text.hpp"
+#include "plans/forms.hpp"
 #include "plans/scan.hpp"
 #include "plans/secrets.hpp"
 
@@ -229,20 +228,13 @@ private:
         return true;
     }
 
-    bool matches(const std::string& text, const Form& form) {
-        if (text.size() > longest_text) return false;
-        auto found = patterns_.find(form.pattern.data());
-        if (found == patterns_.end())
-            found = patterns_.emplace(form.pattern.data(), std::regex{form.pattern.begin(), form.pattern.end()}).first;
-        return std::regex_match(text, found->second);
-    }
-
     void text(Node& node, const Form& form, const std::string& name) {
         if (!is_text(node, name, std::string{form.words})) {
-            if (node.kind == Kind::scalar && matches(node.text, form)) last_->hint = "as text: \"" + shown(node.text) + "\"";
+            if (node.kind == Kind::scalar && forms_.match(node.text, form))
+                last_->hint = "as text: \"" + shown(node.text) + "\"";
             return;
         }
-        if (matches(node.text, form)) return;
+        if (forms_.match(node.text, form)) return;
         node.good = false;
         const bool address = form.pattern.starts_with("^https?");
         Diagnostic& wrong = add(address ? "P022" : "P016", node.place, name + " must be " + std::string{form.words});
@@ -420,7 +412,7 @@ private:
         for (auto& [variable, item] : node.entries) {
             if (findings_.full()) return;
             if (!usable(variable, item, seen)) continue;
-            if (!matches(variable.text, form)) {
+            if (!forms_.match(variable.text, form)) {
                 item.good = false;
                 add("P016", variable.place, "a name in " + name + " must be " + std::string{form.words});
                 continue;
@@ -449,7 +441,7 @@ private:
         for (auto& [inner, value] : node.entries) {
             if (findings_.full()) return;
             if (!usable(inner, value, seen)) continue;
-            if (!matches(inner.text, *key.form) || (inner.plain && meaning(inner) == Meaning::null)) {
+            if (!forms_.match(inner.text, *key.form) || (inner.plain && meaning(inner) == Meaning::null)) {
                 value.good = false;
                 add("P016", inner.place, "a name in " + name + " must be " + std::string{key.form->words});
                 continue;
@@ -479,7 +471,7 @@ private:
     Findings& findings_;
     bool whole_;
     Diagnostic* last_ = nullptr;
-    std::map<const char*, std::regex> patterns_;
+    Forms forms_;
 };
 
 }   // namespace

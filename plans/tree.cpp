@@ -154,7 +154,7 @@ private:
         } else {
             // The mark of a value that is not there lies on some later line.
             if (node.kind == Node::Kind::null) node.place = top.key.front().place;
-            top.node.entries.emplace_back(std::move(top.key.front()), std::move(node));
+            top.node.entries.push_back({std::move(top.key.front()), std::move(node)});
             top.key.clear();
         }
     }

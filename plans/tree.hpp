@@ -3,12 +3,13 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "plans/parse.hpp"
 
 namespace campaign::plans {
+
+struct Entry;
 
 struct Node {
     enum class Kind { null, scalar, list, map };
@@ -24,12 +25,18 @@ struct Node {
     bool plain = true;   ///< a scalar without quotes: may be a number or a boolean
     bool good = true;    ///< false once something was found wrong with it
     Place place;
-    std::vector<Node> items;                      ///< of a list
-    std::vector<std::pair<Node, Node>> entries;   ///< of a map, in the order of the text
+    std::vector<Node> items;      ///< of a list
+    std::vector<Entry> entries;   ///< of a map, in the order of the text
 
     /// The first entry of that name; null when absent.
     [[nodiscard]] Node* find(std::string_view key);
     [[nodiscard]] const Node* key(std::string_view key) const;
+};
+
+/// One key of a map with its value.
+struct Entry {
+    Node key;
+    Node value;
 };
 
 /// What a plain scalar means in YAML 1.2, as strictly as a plan reads it: `010`, `0x1f` and `1_000` are text, and so is
