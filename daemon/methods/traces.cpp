@@ -212,9 +212,9 @@ public:
 private:
     [[nodiscard]] host::Command analyze() const {
         host::Command command;
-        command.argv = {"sh",      "-c",     R"sh(mkdir -p -- "$1" && shift && exec nice "$@")sh",
-                        "sh",      folder(), agent_,
-                        "analyze", "--out",  out_};
+        command.argv = {"sh",      "-c",         R"sh(mkdir -p -- "$1" && shift && exec nice "$@")sh",
+                        "sh",      out_folder(), agent_,
+                        "analyze", "--out",      out_};
         command.argv.insert(command.argv.end(), files_.begin(), files_.end());
         command.deadline = std::chrono::minutes{30};
         command.as_root = link().where.sudo;
