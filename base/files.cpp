@@ -11,7 +11,9 @@ namespace campaign {
 
 Result<std::string> read_text(const std::filesystem::path& file, std::size_t limit) {
     const Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (!fd) return Error{errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, "cannot read " + file.string(), std::strerror(errno), "", ""};
+    if (!fd)
+        return Error{errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, "cannot read " + file.string(),
+                     std::strerror(errno), "", ""};
     std::string content;
     std::string chunk(std::size_t{64} << 10, '\0');
     for (;;) {
@@ -20,8 +22,10 @@ Result<std::string> read_text(const std::filesystem::path& file, std::size_t lim
         if (got < 0) return Error{ErrorKind::io, "cannot read " + file.string(), std::strerror(errno), "", ""};
         if (got == 0) return content;
         content.append(chunk, 0, static_cast<std::size_t>(got));
-        if (content.size() > limit) return Error{ErrorKind::invalid, file.string() + " is too large", "more than " + std::to_string(limit) + " bytes", "", ""};
+        if (content.size() > limit)
+            return Error{ErrorKind::invalid, file.string() + " is too large",
+                         "more than " + std::to_string(limit) + " bytes", "", ""};
     }
 }
 
-}  // namespace campaign
+}   // namespace campaign

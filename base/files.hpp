@@ -12,4 +12,4 @@ namespace campaign {
 /// The content of a file of at most `limit` bytes; a longer one is an error (invalid), an absent one not_found.
 [[nodiscard]] Result<std::string> read_text(const std::filesystem::path& file, std::size_t limit);
 
-}  // namespace campaign
+}   // namespace campaign

@@ -194,6 +194,8 @@ std::string find_program(const std::string& name) {
     const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
     const std::string beside = (self.parent_path() / name).string();
     if (!self.empty() && ::access(beside.c_str(), X_OK) == 0) return beside;
+    const std::string packaged = (self.parent_path().parent_path() / "libexec/campaignd" / name).string();
+    if (!self.empty() && ::access(packaged.c_str(), X_OK) == 0) return packaged;
     const char* path = std::getenv("PATH");
     for (const std::string& folder : split(path == nullptr ? "" : path, ':')) {
         const std::string candidate = folder + "/" + name;

@@ -9,9 +9,9 @@
 
 namespace campaign::plans {
 
-inline constexpr std::size_t largest_plan = 1024 * 1024;   ///< bytes
-inline constexpr std::size_t longest_line = 8192;           ///< bytes
-inline constexpr std::size_t deepest_plan = 16;             ///< levels of nesting
+inline constexpr std::size_t largest_plan = std::size_t{1024} * 1024;   ///< bytes
+inline constexpr std::size_t longest_line = 8192;                       ///< bytes
+inline constexpr std::size_t deepest_plan = 16;                         ///< levels of nesting
 
 struct Scan {
     Diagnostics found;

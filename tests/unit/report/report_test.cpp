@@ -19,10 +19,20 @@ constexpr const char* sweep = R"({"schema":"campaign.load/1","complete":true,"tu
  {"concurrency":128,"completed":0,"failed":3,"failures":{"http_status":3},"output_throughput":null,"output_tokens_source":"usage","ttft_ms":null,"tpot_ms":null}],
  "plateau":{"concurrency":1,"output_throughput":81.25,"reached":false}})";
 
-constexpr const char* analysis = R"({"schema":"campaign.trace/1","answer":"all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %)",
- "ranks":[{"rank":0,"decode_step_us":{"n":20,"p50":13200.0},"categories":[{"name":"comm.allreduce","per_step_us":6810.0,"count_per_step":122.0,"share":0.515},
- {"name":"unseen","per_step_us":null,"count_per_step":null,"share":0.1}],"top_kernels":[{"name":"k<a|b>","per_step_us":1.5,"count_per_step":2.0,"share":0.01}]}],
- "notes":["one note"]})";
+constexpr const char
+    *analysis =
+        R"({"schema":"campaign.trace/1","answer":"all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %)",
+    "ranks" : [{
+        "rank": 0,
+        "decode_step_us": {"n": 20, "p50": 13200.0},
+        "categories": [
+            {"name": "comm.allreduce", "per_step_us": 6810.0, "count_per_step": 122.0, "share": 0.515},
+            {"name": "unseen", "per_step_us": null, "count_per_step": null, "share": 0.1}
+        ],
+        "top_kernels": [{"name": "k<a|b>", "per_step_us": 1.5, "count_per_step": 2.0, "share": 0.01}]
+    }],
+    "notes" : ["one note"]
+})";
 
 /// A small campaign in a real journal and vault.
 class Report : public testing::Test {
@@ -45,7 +55,8 @@ protected:
         std::filesystem::remove_all(folder_, ignored);
     }
 
-    Id step(const std::string& path, StepState state = StepState::done, const std::string& outcome = "{}", const std::string& evidence = "") {
+    Id step(const std::string& path, StepState state = StepState::done, const std::string& outcome = "{}",
+            const std::string& evidence = "") {
         StepRow row;
         row.campaign = campaign_;
         row.path = path;
@@ -88,28 +99,37 @@ protected:
     Id campaign_ = 0;
 };
 
-}  // namespace
+}   // namespace
 
 TEST_F(Report, EveryNumberLeadsToItsStepCommandAndHash) {
     const Id from = step("how-fast/macro/5/collect-result");
     const std::string hash = artifact(from, "load-result", "sweep.json", sweep);
     const std::string shown = text();
-    EXPECT_THAT(shown, HasSubstr("| 1 | 8 | 0 | 81.2 | 12.3 | 15.0 | 12.41 | 12.90 | 14.50 | 400.0 | client late; | [^1] |"));
-    EXPECT_THAT(shown, HasSubstr("[^1]: step s1 (`how-fast/macro/5/collect-result`), command: campaign-agent load spec.json result.json; artifact sweep.json from gpu1:/x, SHA-256 `" + hash + "`"));
+    EXPECT_THAT(shown,
+                HasSubstr("| 1 | 8 | 0 | 81.2 | 12.3 | 15.0 | 12.41 | 12.90 | 14.50 | 400.0 | client late; | [^1] |"));
+    EXPECT_THAT(shown, HasSubstr("[^1]: step s1 (`how-fast/macro/5/collect-result`), command: campaign-agent load spec.json "
+                                 "result.json; artifact sweep.json from gpu1:/x, SHA-256 `" +
+                                 hash + "`"));
 }
 
 TEST_F(Report, WhatWasNotMeasuredIsSaidAndFailedRequestsStandApart) {
     artifact(step("how-fast/macro/5/collect-result"), "load-result", "sweep.json", sweep);
     const std::string shown = text();
     EXPECT_THAT(shown, HasSubstr("| 128 | 0 | 3 | not measured | not measured | not measured | not measured |"));
-    EXPECT_THAT(shown, HasSubstr("concurrency 128: 3 requests failed with http\\_status; they are in no latency and no throughput"));
+    EXPECT_THAT(
+        shown, HasSubstr("concurrency 128: 3 requests failed with http\\_status; they are in no latency and no throughput"));
 }
 
 TEST_F(Report, TheAnswerComesFirst) {
     artifact(step("deep/torch-profile/19/analyze"), "analysis", "analysis.json", analysis);
-    event("production", R"({"subject":"kimi","host":"gpu1","unit":"vllm.service","state":"verified","detail":"= argv","downtime_s":4320,"undos":0})");
+    event(
+        "production",
+        R"({"subject":"kimi","host":"gpu1","unit":"vllm.service","state":"verified","detail":"= argv","downtime_s":4320,"undos":0})");
     const std::string shown = text();
-    EXPECT_THAT(shown, HasSubstr("- Where a decode step goes: all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %) [^1]"));
+    EXPECT_THAT(
+        shown,
+        HasSubstr(
+            "- Where a decode step goes: all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %) [^1]"));
     EXPECT_THAT(shown, HasSubstr("| comm.allreduce | 6810.0 | 122.0 | 51.5 % |"));
     EXPECT_THAT(shown, HasSubstr("| unseen | not measured | - | 10.0 % |"));
     EXPECT_THAT(shown, HasSubstr("- Production: kimi: verified."));
@@ -135,17 +155,20 @@ TEST_F(Report, NamesEveryCandidateAndWhyItLost) {
     decision.policy = "no downtime is allowed";
     decision.cannot_show = "kernel names";
     decision.state = "final";
-    decision.candidates_json = R"([{"method":"torch-profile","verdict":"forbidden","why":"policy.restart is never","shows":"kernels","evidence":"404","downtime_s":[4320,4560]},
+    decision.candidates_json =
+        R"([{"method":"torch-profile","verdict":"forbidden","why":"policy.restart is never","shows":"kernels","evidence":"404","downtime_s":[4320,4560]},
       {"method":"macro","verdict":"chosen","why":"works without downtime","shows":"latency","evidence":"","downtime_s":[0,0]}])";
     ASSERT_TRUE(journal_->add_decision(decision));
     const std::string shown = text();
-    EXPECT_THAT(shown, HasSubstr("| torch-profile | about 1 h 16 min | kernels | forbidden | policy.restart is never | 404 |"));
+    EXPECT_THAT(shown,
+                HasSubstr("| torch-profile | about 1 h 16 min | kernels | forbidden | policy.restart is never | 404 |"));
     EXPECT_THAT(shown, HasSubstr("What the chosen method cannot show: kernel names."));
 }
 
 TEST_F(Report, AFailedStepIsSaidWithItsCause) {
-    step("session/kimi/profiler/4/await-ready", StepState::failed,
-         R"({"value":{},"error":{"kind":"failed","what":"vllm.service did not become ready","why":"cuda_oom","evidence":"CUDA out of memory"}})");
+    step(
+        "session/kimi/profiler/4/await-ready", StepState::failed,
+        R"({"value":{},"error":{"kind":"failed","what":"vllm.service did not become ready","why":"cuda_oom","evidence":"CUDA out of memory"}})");
     EXPECT_THAT(text(), HasSubstr("step s1 failed: vllm.service did not become ready: cuda\\_oom"));
 }
 
@@ -157,9 +180,13 @@ TEST_F(Report, HostileTextIsNoMarkup) {
     EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(Report, SaysSoWhenNothingWasMeasured) { EXPECT_THAT(text(), HasSubstr("- Nothing was measured yet.")); }
+TEST_F(Report, SaysSoWhenNothingWasMeasured) {
+    EXPECT_THAT(text(), HasSubstr("- Nothing was measured yet."));
+}
 
-TEST_F(Report, AnUnknownCampaignIsAnError) { EXPECT_EQ(report::markdown(*reader_, *vault_, 99).error().kind, ErrorKind::not_found); }
+TEST_F(Report, AnUnknownCampaignIsAnError) {
+    EXPECT_EQ(report::markdown(*reader_, *vault_, 99).error().kind, ErrorKind::not_found);
+}
 
 TEST(Markdown, NumbersHaveFixedDigits) {
     EXPECT_EQ(report::number(12.345, 2), "12.35");

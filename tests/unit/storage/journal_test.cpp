@@ -51,7 +51,7 @@ void meddle(const std::filesystem::path& file, const char* sql) {
     sqlite3_close(db);
 }
 
-}  // namespace
+}   // namespace
 
 TEST(Journal, GivesLaterCampaignsOfANameANumber) {
     Book book;
@@ -127,14 +127,16 @@ TEST(Journal, LabelsDecisionsAndFindsTheLatestEventOfASubject) {
     book.journal->add_decision(decision).value();
     book.journal->add_decision(decision).value();
     EXPECT_EQ(book.reader->decisions(book.campaign).value()[1].label, "D2");
-    for (const char* data : {R"({"subject":"kimi","state":"down"})", R"({"subject":"glm","state":"as_found"})", R"({"subject":"kimi","state":"verified"})"}) {
+    for (const char* data : {R"({"subject":"kimi","state":"down"})", R"({"subject":"glm","state":"as_found"})",
+                             R"({"subject":"kimi","state":"verified"})"}) {
         EventRow event;
         event.campaign = book.campaign;
         event.kind = "production";
         event.data_json = data;
         book.journal->add_event(event).value();
     }
-    EXPECT_EQ(book.reader->latest_event(book.campaign, "production", "kimi").value()->data_json, R"({"subject":"kimi","state":"verified"})");
+    EXPECT_EQ(book.reader->latest_event(book.campaign, "production", "kimi").value()->data_json,
+              R"({"subject":"kimi","state":"verified"})");
     EXPECT_EQ(book.reader->latest_event(book.campaign, "production", "absent").value(), std::nullopt);
     EXPECT_EQ(book.reader->events(book.campaign, 1, 10).value().size(), 2U);
     EXPECT_EQ(book.reader->last_event().value(), 3);

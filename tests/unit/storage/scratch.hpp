@@ -36,6 +36,8 @@ inline std::string slurp(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-inline void spill(const std::filesystem::path& file, const std::string& text) { std::ofstream{file, std::ios::binary} << text; }
+inline void spill(const std::filesystem::path& file, const std::string& text) {
+    std::ofstream{file, std::ios::binary} << text;
+}
 
-}  // namespace campaign::storage::test
+}   // namespace campaign::storage::test

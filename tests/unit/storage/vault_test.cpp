@@ -19,7 +19,7 @@ struct Box {
     Vault vault = Vault::open(scratch / "vault").value();
 };
 
-}  // namespace
+}   // namespace
 
 TEST(Vault, KeepsBytesUnderTheirHash) {
     Box box;
@@ -56,7 +56,8 @@ TEST(Vault, NoticesAndMendsAnArtifactWhoseBytesChanged) {
 
 TEST(Vault, FindsNothingThatIsNoHash) {
     Box box;
-    for (const char* name : {"", "../../etc/passwd", "ABC", "zz"}) EXPECT_EQ(box.vault.find(name).error().kind, ErrorKind::invalid) << name;
+    for (const char* name : {"", "../../etc/passwd", "ABC", "zz"})
+        EXPECT_EQ(box.vault.find(name).error().kind, ErrorKind::invalid) << name;
     EXPECT_EQ(box.vault.find(std::string(64, '0')).error().kind, ErrorKind::not_found);
 }
 
@@ -85,12 +86,13 @@ TEST(Vault, AnIncomingFolderIsTheSameAtTheNextCall) {
 }
 
 TEST(SafeName, LeavesNothingThatCouldLeaveTheVault) {
-    for (const auto& [name, safe] : std::vector<std::pair<std::string, std::string>>{{"trace.json.gz", "trace.json.gz"},
-                                                                                     {"../../etc/passwd", "_.._.._etc_passwd"},
-                                                                                     {"", "_"},
-                                                                                     {".hidden", "_.hidden"},
-                                                                                     {"a\x1b[31mb\n", "a__31mb_"},
-                                                                                     {"a b", "a_b"}}) {
+    for (const auto& [name, safe] :
+         std::vector<std::pair<std::string, std::string>>{{"trace.json.gz", "trace.json.gz"},
+                                                          {"../../etc/passwd", "_.._.._etc_passwd"},
+                                                          {"", "_"},
+                                                          {".hidden", "_.hidden"},
+                                                          {"a\x1b[31mb\n", "a__31mb_"},
+                                                          {"a b", "a_b"}}) {
         EXPECT_EQ(Vault::safe_name(name), safe);
     }
     EXPECT_EQ(Vault::safe_name(std::string(500, 'x')).size(), 200U);

@@ -34,7 +34,7 @@ Writer::Work failing() {
     };
 }
 
-}  // namespace
+}   // namespace
 
 TEST(Writer, TellsEachAndKeepsTheOrder) {
     Scratch scratch;
@@ -74,7 +74,8 @@ TEST(Writer, WorkThatThrowsIsAnErrorOfItsOwn) {
     std::promise<Result<void>> told;
     {
         Writer writer{std::move(Journal::open(scratch / "journal.db")).value()};
-        writer.submit([](Journal&) -> Result<void> { throw std::runtime_error("oops"); }, [&told](Result<void> result) { told.set_value(std::move(result)); });
+        writer.submit([](Journal&) -> Result<void> { throw std::runtime_error("oops"); },
+                      [&told](Result<void> result) { told.set_value(std::move(result)); });
     }
     const Result<void> result = told.get_future().get();
     ASSERT_FALSE(result);
