@@ -12,10 +12,11 @@ namespace {
 /// A group of keys in which only good values are found; absent groups have none.
 class Keys {
 public:
-    explicit Keys(Node* node) : node_{node != nullptr && node->good && node->kind == Node::Kind::map ? node : nullptr} {}
+    explicit Keys(PlanNode* node)
+        : node_{node != nullptr && node->good && node->kind == PlanNode::Kind::map ? node : nullptr} {}
 
-    [[nodiscard]] Node* at(std::string_view key) const {
-        Node* found = node_ == nullptr ? nullptr : node_->find(key);
+    [[nodiscard]] PlanNode* at(std::string_view key) const {
+        PlanNode* found = node_ == nullptr ? nullptr : node_->find(key);
         return found != nullptr && found->good ? found : nullptr;
     }
     /// There in any state, or written as something that is nearly it.
@@ -26,56 +27,56 @@ public:
             return entry.key.text == key || (!entry.value.good && did_you_mean(entry.key.text, wanted).has_value());
         });
     }
-    [[nodiscard]] Node::Place place_of(std::string_view key) const {
-        const Node* label = node_ == nullptr ? nullptr : node_->key(key);
-        return label == nullptr ? Node::Place{} : label->place;
+    [[nodiscard]] PlanNode::Place place_of(std::string_view key) const {
+        const PlanNode* label = node_ == nullptr ? nullptr : node_->key(key);
+        return label == nullptr ? PlanNode::Place{} : label->place;
     }
     [[nodiscard]] Keys in(std::string_view key) const { return Keys{at(key)}; }
 
     void read(std::string_view key, std::string& out) const {
-        if (const Node* node = at(key)) out = node->text;
+        if (const PlanNode* node = at(key)) out = node->text;
     }
     void read(std::string_view key, std::optional<std::string>& out) const {
-        if (const Node* node = at(key)) out = node->text;
+        if (const PlanNode* node = at(key)) out = node->text;
     }
     void read(std::string_view key, int& out) const {
-        if (const Node* node = at(key)) out = number(*node);
+        if (const PlanNode* node = at(key)) out = number(*node);
     }
     void read(std::string_view key, std::optional<int>& out) const {
-        if (const Node* node = at(key)) out = number(*node);
+        if (const PlanNode* node = at(key)) out = number(*node);
     }
     void read(std::string_view key, bool& out) const {
-        if (const Node* node = at(key)) out = node->text == "true";
+        if (const PlanNode* node = at(key)) out = node->text == "true";
     }
     void read(std::string_view key, Millis& out) const {
-        if (const Node* node = at(key)) out = parse_duration(node->text).value_or(out);
+        if (const PlanNode* node = at(key)) out = parse_duration(node->text).value_or(out);
     }
     void read(std::string_view key, std::optional<Millis>& out) const {
-        if (const Node* node = at(key)) out = parse_duration(node->text);
+        if (const PlanNode* node = at(key)) out = parse_duration(node->text);
     }
     void read(std::string_view key, std::vector<int>& out) const {
-        const Node* node = at(key);
+        const PlanNode* node = at(key);
         if (node == nullptr || node->text == "auto") return;
-        if (node->kind == Node::Kind::scalar) out = {number(*node)};
-        for (const Node& item : node->items) out.push_back(number(item));
+        if (node->kind == PlanNode::Kind::scalar) out = {number(*node)};
+        for (const PlanNode& item : node->items) out.push_back(number(item));
     }
     template <class Word, std::size_t N>
     void read(std::string_view key, Word& out, const Word (&all)[N]) const {
-        if (const Node* node = at(key)) word(node->text, out, all);
+        if (const PlanNode* node = at(key)) word(node->text, out, all);
     }
     template <class Word, std::size_t N>
     static void word(std::string_view text, Word& out, const Word (&all)[N]) {
         for (const Word one : all)
             if (to_string(one) == text) out = one;
     }
-    static int number(const Node& node) {
+    static int number(const PlanNode& node) {
         int value = 0;
         std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
         return value;
     }
 
 private:
-    Node* node_;
+    PlanNode* node_;
 };
 
 constexpr ServerKind servers[]{ServerKind::automatic, ServerKind::vllm,   ServerKind::sglang,
@@ -87,7 +88,7 @@ constexpr Traces all_traces[]{Traces::fetch, Traces::excerpt, Traces::leave};
 
 class Reader {
 public:
-    Reader(Node& root, Findings& findings, bool whole) : top_{&root}, findings_{findings}, whole_{whole} {}
+    Reader(PlanNode& root, Findings& findings, bool whole) : top_{&root}, findings_{findings}, whole_{whole} {}
 
     Plan read() {
         top_.read("campaign", plan_.name);
@@ -104,7 +105,7 @@ public:
         const Keys restore = top_.in("restore");
         restore.read("time_limit", plan_.restore.time_limit);
         not_zero(restore, {"time_limit"});
-        if (const Node* probe = restore.at("probe")) {
+        if (const PlanNode* probe = restore.at("probe")) {
             if (probe->text == "off") {
                 plan_.restore.verify_probe = false;
             } else {
@@ -117,19 +118,19 @@ public:
     }
 
 private:
-    Diagnostic& contradiction(std::string code, const Node::Place& where, std::string message) {
+    Diagnostic& contradiction(std::string code, const PlanNode::Place& where, std::string message) {
         return findings_.add(std::move(code), where, std::move(message));
     }
 
     void not_zero(const Keys& keys, std::initializer_list<std::string_view> names) {
         for (const std::string_view name : names) {
-            const Node* node = keys.at(name);
+            const PlanNode* node = keys.at(name);
             if (node != nullptr && parse_duration(node->text) == Millis{0})
                 contradiction("P019", node->place, "`" + std::string{name} + "` of nothing: it would end before it began");
         }
     }
 
-    void unknown_name(const Node& node, std::string_view what, const std::vector<std::string>& known) {
+    void unknown_name(const PlanNode& node, std::string_view what, const std::vector<std::string>& known) {
         Diagnostic& wrong =
             findings_.add("P017", node.place, "no " + std::string{what} + " is named `" + shown(node.text) + "`");
         if (const auto near = did_you_mean(node.text, known)) wrong.hint = "did you mean `" + *near + "`?";
@@ -141,13 +142,13 @@ private:
     /// Names under `hosts` or `services`, also of those that are wrong inside.
     std::vector<std::string> names(std::string_view key) const {
         std::vector<std::string> out;
-        if (const Node* node = top_.at(key))
+        if (const PlanNode* node = top_.at(key))
             for (const auto& [label, value] : node->entries) out.push_back(label.text);
         return out;
     }
 
     void hosts() {
-        Node* node = top_.at("hosts");
+        PlanNode* node = top_.at("hosts");
         if (node == nullptr) return;
         for (auto& [label, value] : node->entries) {
             const Keys keys{&value};
@@ -180,7 +181,7 @@ private:
             const auto through = plan_.hosts.find(*host.jump);
             if (through == plan_.hosts.end()) continue;
             if (through->second.local) {
-                Node* label = node->find(name);
+                PlanNode* label = node->find(name);
                 contradiction("P017", label->find("jump")->place,
                               "`" + shown(*host.jump) + "` is local: nothing is reached through it");
             } else if (!through->second.ssh.empty()) {
@@ -206,14 +207,14 @@ private:
         }
         if (policy.window && policy.window->substr(0, 5) == policy.window->substr(6, 5))
             contradiction("P018", keys.at("window")->place, "the window is empty: it ends when it begins");
-        const Node* restart = keys.at("restart");
+        const PlanNode* restart = keys.at("restart");
         if (restart == nullptr || policy.restart == Restart::never) return;
         if (policy.restart == Restart::window && !keys.mentions("window"))
             contradiction("P018", restart->place, "`restart` is `window`, but there is no `window`").hint =
                 "add window: \"22:00-06:00 Europe/Zurich\"";
         const bool misread = keys.mentions("max_downtime") && keys.at("max_downtime") == nullptr;
         if (policy.max_downtime == Millis{0} && !misread) {
-            const Node* limit = keys.at("max_downtime");
+            const PlanNode* limit = keys.at("max_downtime");
             Diagnostic& wrong = contradiction("P018", limit == nullptr ? restart->place : limit->place,
                                               "`restart` is `" + word + "`, but `max_downtime` allows no downtime");
             wrong.hint = limit == nullptr ? "add `max_downtime`, as in 90m" : "give a limit, or write `restart: never`";
@@ -222,7 +223,7 @@ private:
     }
 
     void services() {
-        Node* node = top_.at("services");
+        PlanNode* node = top_.at("services");
         if (node == nullptr) return;
         const std::vector<std::string> known = names("hosts");
         const Keys policy = top_.in("policy");
@@ -238,23 +239,23 @@ private:
             keys.read("model", service.model);
             keys.read("profiler_dir", service.profiler_dir);
             keys.read("load_time", service.load_time);
-            if (Node* node_of = keys.at("process")) service.process = process(Keys{node_of});
-            if (Node* secret = keys.at("api_key")) {
+            if (PlanNode* node_of = keys.at("process")) service.process = process(Keys{node_of});
+            if (PlanNode* secret = keys.at("api_key")) {
                 SecretRef reference;
                 Keys{secret}.read("file", reference.file);
                 Keys{secret}.read("credential", reference.credential);
                 service.api_key = reference;
             }
-            const Node* host = keys.at("host");
+            const PlanNode* host = keys.at("host");
             if (host != nullptr && whole_ && !known.empty() && std::ranges::find(known, host->text) == known.end())
                 unknown_name(*host, "host", known);
-            if (const Node* url = keys.at("url")) port(*url);
+            if (const PlanNode* url = keys.at("url")) port(*url);
             if (service.load_time) load_time(service, *keys.at("load_time"), policy);
             plan_.services.emplace(service.name, std::move(service));
         }
     }
 
-    void port(const Node& url) {
+    void port(const PlanNode& url) {
         const std::size_t colon = url.text.rfind(':');
         int number = 0;
         const auto [end, fault] = std::from_chars(url.text.data() + colon + 1, url.text.data() + url.text.size(), number);
@@ -262,7 +263,7 @@ private:
             contradiction("P022", url.place, "no such port").hint = "from 1 to 65535";
     }
 
-    void load_time(const Service& service, const Node& where, const Keys& policy) {
+    void load_time(const Service& service, const PlanNode& where, const Keys& policy) {
         const Millis once = *service.load_time;
         if (once > plan_limit_load()) {
             Diagnostic& wrong = contradiction(
@@ -288,9 +289,9 @@ private:
 
     static Process process(const Keys& keys) {
         Process out;
-        if (const Node* command = keys.at("command"))
-            for (const Node& item : command->items) out.command.push_back(item.text);
-        if (const Node* environment = keys.at("environment"))
+        if (const PlanNode* command = keys.at("command"))
+            for (const PlanNode& item : command->items) out.command.push_back(item.text);
+        if (const PlanNode* environment = keys.at("environment"))
             for (const auto& [label, value] : environment->entries)
                 if (value.good) out.environment[label.text] = value.text;
         keys.read("directory", out.directory);
@@ -299,24 +300,24 @@ private:
     }
 
     void phases() {
-        Node* node = top_.at("phases");
+        PlanNode* node = top_.at("phases");
         if (node == nullptr) return;
         const std::vector<std::string> known = names("services");
         std::set<std::string> seen;
-        for (Node& item : node->items) {
+        for (PlanNode& item : node->items) {
             const Keys keys{&item};
             Phase phase;
             keys.read("name", phase.name);
-            if (const Node* name = keys.at("name"); name != nullptr && !seen.insert(name->text).second)
+            if (const PlanNode* name = keys.at("name"); name != nullptr && !seen.insert(name->text).second)
                 contradiction("P008", name->place, "a second phase is named `" + shown(name->text) + "`").hint =
                     "give each phase a name of its own";
             keys.read("service", phase.service);
-            if (const Node* service = keys.at("service")) {
+            if (const PlanNode* service = keys.at("service")) {
                 if (whole_ && !known.empty() && std::ranges::find(known, service->text) == known.end())
                     unknown_name(*service, "service", known);
             } else if (!keys.mentions("service") && known.size() == 1) {
                 phase.service = known.front();
-            } else if (!keys.mentions("service") && known.size() > 1 && whole_ && item.kind == Node::Kind::map) {
+            } else if (!keys.mentions("service") && known.size() > 1 && whole_ && item.kind == PlanNode::Kind::map) {
                 Diagnostic& wrong = findings_.add("P011", keys.at("name") != nullptr ? keys.at("name")->place : item.place,
                                                   "`service` is missing: the plan has " + std::to_string(known.size()));
                 std::string all;
@@ -360,7 +361,7 @@ private:
         keys.in("artifacts").read("traces", phase.traces, all_traces);
         keys.read("time_limit", phase.time_limit);
         not_zero(keys, {"time_limit"});
-        const Node* measure = keys.at("measure");
+        const PlanNode* measure = keys.at("measure");
         if (measure == nullptr || phase.measure == Measure::decode_step) return;
         for (const std::string_view key : {"at", "capture"}) {
             if (keys.at(key) == nullptr) continue;
@@ -371,10 +372,10 @@ private:
     }
 
     void ladder(const Keys& keys, Phase& phase) {
-        const Node* methods = keys.at("methods");
+        const PlanNode* methods = keys.at("methods");
         const bool deep = phase.measure == Measure::decode_step;
         if (methods != nullptr) {
-            for (const Node& item : methods->items) {
+            for (const PlanNode& item : methods->items) {
                 MethodKind method = MethodKind::macro;
                 Keys::word(item.text, method, all_methods);
                 phase.methods.push_back(method);
@@ -411,7 +412,7 @@ private:
 
 }   // namespace
 
-Plan build(Node& root, Findings& findings, bool whole) {
+Plan build(PlanNode& root, Findings& findings, bool whole) {
     return Reader{root, findings, whole}.read();
 }
 

@@ -12,10 +12,12 @@
 namespace campaign::plans {
 namespace {
 
-using Kind = Node::Kind;
+using Kind = PlanNode::Kind;
 
 std::string quoted(std::string_view text) {
-    return "`" + shown(text) + "`";
+    std::string out{'`'};
+    out += shown(text);
+    return out += '`';
 }
 
 std::string listed(std::span<const std::string_view> words) {
@@ -24,7 +26,7 @@ std::string listed(std::span<const std::string_view> words) {
     return out;
 }
 
-std::string what_it_is(const Node& node) {
+std::string what_it_is(const PlanNode& node) {
     switch (node.kind) {
         case Kind::null: return "nothing";
         case Kind::list: return "a list";
@@ -45,7 +47,7 @@ class Checker {
 public:
     Checker(Findings& findings, bool whole) : findings_{findings}, whole_{whole} {}
 
-    void section(Node& node, const Section& section, const std::string& name, const Node::Place& where) {
+    void section(PlanNode& node, const Section& section, const std::string& name, const PlanNode::Place& where) {
         if (node.kind == Kind::null && &section != &description()) {
             wrong_type(node, name, section.what == "the plan" ? "keys" : "keys and values");
             return;
@@ -80,7 +82,7 @@ public:
     }
 
 private:
-    Diagnostic& add(std::string code, const Node::Place& where, std::string message) {
+    Diagnostic& add(std::string code, const PlanNode::Place& where, std::string message) {
         last_ = &findings_.add(std::move(code), where, std::move(message));
         return *last_;
     }
@@ -90,13 +92,13 @@ private:
         return found == section.keys.end() ? nullptr : &*found;
     }
 
-    Diagnostic& wrong_type(Node& node, const std::string& name, const std::string& wanted) {
+    Diagnostic& wrong_type(PlanNode& node, const std::string& name, const std::string& wanted) {
         node.good = false;
         return add("P010", node.place, name + " is " + what_it_is(node) + "; it must be " + wanted);
     }
 
     /// A key can be used at all: text, once, and no merge key.
-    bool usable(Node& label, Node& value, std::set<std::string>& seen) {
+    bool usable(PlanNode& label, PlanNode& value, std::set<std::string>& seen) {
         if (label.kind != Kind::scalar) {
             value.good = false;
             if (label.good) add("P010", label.place, "a key must be text").hint = "a `,` or a quote too few?";
@@ -116,7 +118,7 @@ private:
         return true;
     }
 
-    void unknown(const Node& label, const Section& section, const std::string& name, const Node& node,
+    void unknown(const PlanNode& label, const Section& section, const std::string& name, const PlanNode& node,
                  std::set<std::string>& meant) {
         std::vector<std::string> candidates;
         for (const Key& key : section.keys) candidates.emplace_back(key.name);
@@ -150,7 +152,7 @@ private:
     }
 
     /// An unknown key that seems to name a secret must not show its value, nor leave it unremarked.
-    void secret_under(const Node& label, const Node& value) {
+    void secret_under(const PlanNode& label, const PlanNode& value) {
         const std::vector<std::string> known{"api_key"};
         const bool named_so = names_a_secret(label.text) || did_you_mean(label.text, known).has_value();
         if (!named_so || value.kind != Kind::scalar || meaning(value) == Meaning::null) return;
@@ -159,12 +161,12 @@ private:
         wrong.note = "whoever reads the plan has it now: replace the secret, and refer to a file or credential";
     }
 
-    static bool given(Node& node, std::string_view key) {
-        const Node* found = node.find(key);
+    static bool given(PlanNode& node, std::string_view key) {
+        const PlanNode* found = node.find(key);
         return found != nullptr && !(found->kind == Kind::scalar && found->plain && found->text == "false");
     }
 
-    void choose(Node& node, const Choice& choice, const std::string& name, const Node::Place& where,
+    void choose(PlanNode& node, const Choice& choice, const std::string& name, const PlanNode::Place& where,
                 const std::set<std::string>& meant) {
         const std::string one = "`" + std::string{choice.first} + "`";
         const std::string other = "`" + std::string{choice.second} + "`";
@@ -179,9 +181,9 @@ private:
     }
 
     // Names a place in a message: `restart` in a sentence, never a value.
-    static std::string named(const Node& label) { return quoted(label.text); }
+    static std::string named(const PlanNode& label) { return quoted(label.text); }
 
-    void value(Node& node, const Key& key, const Node& label) {
+    void value(PlanNode& node, const Key& key, const PlanNode& label) {
         if (!node.good) return;
         const std::string name = named(label);
         const bool empty = node.kind == Kind::null || (node.kind == Kind::scalar && meaning(node) == Meaning::null);
@@ -216,7 +218,7 @@ private:
         }
     }
 
-    bool is_text(Node& node, const std::string& name, const std::string& wanted) {
+    bool is_text(PlanNode& node, const std::string& name, const std::string& wanted) {
         if (node.kind != Kind::scalar) {
             wrong_type(node, name, wanted);
             return false;
@@ -228,7 +230,7 @@ private:
         return true;
     }
 
-    void text(Node& node, const Form& form, const std::string& name) {
+    void text(PlanNode& node, const Form& form, const std::string& name) {
         if (!is_text(node, name, std::string{form.words})) {
             if (node.kind == Kind::scalar && forms_.match(node.text, form))
                 last_->hint = "as text: \"" + shown(node.text) + "\"";
@@ -251,7 +253,7 @@ private:
         }
     }
 
-    void word(Node& node, std::span<const std::string_view> words, const std::string& name) {
+    void word(PlanNode& node, std::span<const std::string_view> words, const std::string& name) {
         if (!is_text(node, name, "one of " + listed(words))) return;
         if (std::ranges::find(words, node.text) != words.end()) return;
         node.good = false;
@@ -264,7 +266,7 @@ private:
         }
     }
 
-    void boolean(Node& node, const std::string& name) {
+    void boolean(PlanNode& node, const std::string& name) {
         if (node.kind == Kind::scalar && meaning(node) == Meaning::boolean) return;
         wrong_type(node, name, "true or false");
         static const std::set<std::string_view> yes{"yes", "on", "Yes", "On", "YES", "ON", "True", "TRUE", "y", "Y"};
@@ -274,7 +276,7 @@ private:
         if (no.contains(node.text) || node.text == "false") last_->hint = "write `false`, without quotes";
     }
 
-    bool integer(Node& node, const Key& key, const std::string& name, const std::string& or_else = "") {
+    bool integer(PlanNode& node, const Key& key, const std::string& name, const std::string& or_else = "") {
         const std::string range = std::to_string(key.least) + " to " + std::to_string(key.most);
         if (node.kind != Kind::scalar || meaning(node) != Meaning::integer) {
             Diagnostic& wrong = wrong_type(node, name, or_else + "a whole number from " + range);
@@ -295,7 +297,7 @@ private:
         return false;
     }
 
-    void duration(Node& node, const std::string& name) {
+    void duration(PlanNode& node, const std::string& name) {
         if (node.kind == Kind::scalar && meaning(node) == Meaning::integer) {
             node.good = false;
             const bool fits = node.text.size() < 10 && node.text[0] != '-';
@@ -310,19 +312,19 @@ private:
         add("P015", node.place, name + " is not a duration").hint = "as in 250ms, 30s, 90m, 2h or 1h30m; at most 366d";
     }
 
-    void levels(Node& node, const Key& key, const std::string& name) {
+    void levels(PlanNode& node, const Key& key, const std::string& name) {
         if (node.kind == Kind::scalar && node.text == "auto") return;
         if (node.kind != Kind::list) {
             integer(node, key, name, "auto, a list, or ");
             return;
         }
         if (!filled(node, name)) return;
-        for (Node& item : node.items)
+        for (PlanNode& item : node.items)
             if (!integer(item, key, "a level of " + name)) node.good = false;
     }
 
-    bool filled(Node& node, const std::string& name, const Node* label = nullptr) {
-        const Node::Place where = label == nullptr ? node.place : label->place;
+    bool filled(PlanNode& node, const std::string& name, const PlanNode* label = nullptr) {
+        const PlanNode::Place where = label == nullptr ? node.place : label->place;
         if (node.items.empty()) {
             node.good = false;
             add("P023", where, name + " is empty").hint = "give at least one";
@@ -333,21 +335,21 @@ private:
         return node.good;
     }
 
-    bool bounded(Node& node, const std::string& name, const Node& label) {
+    bool bounded(PlanNode& node, const std::string& name, const PlanNode& label) {
         if (node.entries.size() <= longest_list) return true;
         node.good = false;
         add("P006", label.place, name + " has more than " + std::to_string(longest_list) + " entries");
         return false;
     }
 
-    void words(Node& node, const Key& key, const std::string& name) {
+    void words(PlanNode& node, const Key& key, const std::string& name) {
         if (node.kind != Kind::list) {
             wrong_type(node, name, "a list").hint = node.kind == Kind::scalar ? "write [" + shown(node.text) + "]" : "";
             return;
         }
         if (!filled(node, name)) return;
         std::set<std::string> seen;
-        for (Node& item : node.items) {
+        for (PlanNode& item : node.items) {
             word(item, key.words, "an entry of " + name);
             if (item.good && !seen.insert(item.text).second) {
                 item.good = false;
@@ -357,14 +359,14 @@ private:
         }
     }
 
-    void secret_after(Node& item, std::string_view what) {
+    void secret_after(PlanNode& item, std::string_view what) {
         item.good = false;
         Diagnostic& wrong = add("P021", item.place, "a secret is written in the plan: " + std::string{what});
         wrong.hint = "let the server read it from a file";
         wrong.note = "whoever reads the plan has it now: replace the secret";
     }
 
-    bool as_written(Node& item, const std::string& name) {
+    bool as_written(PlanNode& item, const std::string& name) {
         if (item.kind == Kind::scalar && meaning(item) != Meaning::null) {
             if (item.text.size() <= 8 * longest_text && item.text.find('\0') == std::string::npos) return true;
             item.good = false;
@@ -376,14 +378,14 @@ private:
         return false;
     }
 
-    void arguments(Node& node, const std::string& name, const Node& label) {
+    void arguments(PlanNode& node, const std::string& name, const PlanNode& label) {
         if (node.kind != Kind::list) {
             wrong_type(node, name, "a list of arguments").hint = "write [program, argument, ...]: no shell splits it";
             return;
         }
         if (!filled(node, name, &label)) return;
-        const Node* before = nullptr;
-        for (Node& item : node.items) {
+        const PlanNode* before = nullptr;
+        for (PlanNode& item : node.items) {
             if (!as_written(item, "an entry of " + name)) {
                 node.good = false;
                 before = nullptr;
@@ -402,7 +404,7 @@ private:
         }
     }
 
-    void table(Node& node, const Form& form, const std::string& name, const Node& label) {
+    void table(PlanNode& node, const Form& form, const std::string& name, const PlanNode& label) {
         if (node.kind != Kind::map) {
             wrong_type(node, name, "names and values");
             return;
@@ -426,7 +428,7 @@ private:
         }
     }
 
-    void named_sections(Node& node, const Key& key, const std::string& name, const Node& label) {
+    void named_sections(PlanNode& node, const Key& key, const std::string& name, const PlanNode& label) {
         if (node.kind != Kind::map) {
             wrong_type(node, name, "names, each with keys of its own");
             return;
@@ -456,13 +458,13 @@ private:
         }
     }
 
-    void list(Node& node, const Key& key, const std::string& name, const Node& label) {
+    void list(PlanNode& node, const Key& key, const std::string& name, const PlanNode& label) {
         if (node.kind != Kind::list) {
             wrong_type(node, name, "a list").hint = "begin each entry with `- `";
             return;
         }
         if (!filled(node, name, &label)) return;
-        for (Node& item : node.items) {
+        for (PlanNode& item : node.items) {
             if (findings_.full()) return;
             if (item.good) section(item, *key.section, "an entry of " + name, item.place);
         }
@@ -476,7 +478,7 @@ private:
 
 }   // namespace
 
-Diagnostic& Findings::add(std::string code, const Node::Place& where, std::string message) {
+Diagnostic& Findings::add(std::string code, const PlanNode::Place& where, std::string message) {
     if (full()) return dropped_;
     Diagnostic wrong;
     wrong.code = std::move(code);
@@ -488,8 +490,8 @@ Diagnostic& Findings::add(std::string code, const Node::Place& where, std::strin
     return out_.back();
 }
 
-void check(Node& root, Findings& findings, bool whole) {
-    Node::Place top;
+void check(PlanNode& root, Findings& findings, bool whole) {
+    PlanNode::Place top;
     top.line = 0;
     Checker{findings, whole}.section(root, description(), "the plan", top);
 }

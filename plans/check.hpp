@@ -16,7 +16,7 @@ public:
 
     explicit Findings(Diagnostics& out) : out_{out} {}
     /// The diagnostic stays valid until the next call.
-    Diagnostic& add(std::string code, const Node::Place& where, std::string message);
+    Diagnostic& add(std::string code, const PlanNode::Place& where, std::string message);
     [[nodiscard]] bool full() const { return out_.size() >= most; }
 
 private:
@@ -26,9 +26,9 @@ private:
 
 /// Checks the root of a plan against the description; marks what it refuses as not good. `whole`: the file was read to its
 /// end, so what is missing is missing.
-void check(Node& root, Findings& findings, bool whole);
+void check(PlanNode& root, Findings& findings, bool whole);
 
 /// The typed plan from what is good in the tree, and the contradictions and dangling names in it.
-[[nodiscard]] Plan build(Node& root, Findings& findings, bool whole);
+[[nodiscard]] Plan build(PlanNode& root, Findings& findings, bool whole);
 
 }   // namespace campaign::plans

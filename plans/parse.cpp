@@ -38,14 +38,14 @@ std::variant<Plan, Diagnostics> parse(std::string_view yaml) {
     Plan plan;
     if (scanned.readable) {
         bool whole = false;
-        Node root = read_tree(scanned.mended, found, !scanned.clean, whole);
-        if (root.kind == Node::Kind::null && found.empty()) {
+        PlanNode root = read_tree(scanned.mended, found, !scanned.clean, whole);
+        if (root.kind == PlanNode::Kind::null && found.empty()) {
             Diagnostic wrong;
             wrong.code = "P007";
             wrong.message = "the file holds no plan";
             wrong.hint = "see plans/examples/minimal.yaml";
             found.push_back(std::move(wrong));
-        } else if (root.kind != Node::Kind::null) {
+        } else if (root.kind != PlanNode::Kind::null) {
             Findings findings{found};
             check(root, findings, whole);
             plan = build(root, findings, whole);

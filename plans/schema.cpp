@@ -1,7 +1,6 @@
 #include "base/json.hpp"
 #include "plans/description.hpp"
 #include "plans/parse.hpp"
-#include "plans/tree.hpp"
 
 namespace campaign::plans {
 namespace {
@@ -28,8 +27,6 @@ json::object list_of(json::object items) {
 
 /// A default as JSON, as a plan would have it.
 json::value value_of(const Key& key) {
-    Node node;
-    node.text = key.fallback;
     if (key.type == Type::boolean) return key.fallback == "true";
     if (key.type == Type::integer) return json::parse(key.fallback);
     return json::value(key.fallback);

@@ -33,19 +33,19 @@ public:
     }
     void OnDocumentEnd() override {}
     void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
-        Node node;
+        PlanNode node;
         node.place = place(mark);
         add(std::move(node));
     }
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-        Node node;
+        PlanNode node;
         node.place = place(mark);
         node.good = false;   // refused by the scan
         add(std::move(node));
     }
     void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
-        Node node;
-        node.kind = Node::Kind::scalar;
+        PlanNode node;
+        node.kind = PlanNode::Kind::scalar;
         node.text = value;
         node.plain = tag == "?" || tag.empty();
         node.place = place(mark);
@@ -63,16 +63,16 @@ public:
         add(std::move(node));
     }
     void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-        open(Node::Kind::list, mark);
+        open(PlanNode::Kind::list, mark);
     }
     void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-        open(Node::Kind::map, mark);
+        open(PlanNode::Kind::map, mark);
     }
     void OnSequenceEnd() override { close(); }
     void OnMapEnd() override { close(); }
 
     /// What was read, also when reading broke off.
-    Node take() {
+    PlanNode take() {
         while (!stack_.empty()) close();
         return std::move(root_);
     }
@@ -81,12 +81,12 @@ public:
 
 private:
     struct Frame {
-        Node node;
-        std::vector<Node> key;   // of a map: the key that waits for its value
+        PlanNode node;
+        std::vector<PlanNode> key;   // of a map: the key that waits for its value
     };
 
-    Node::Place place(const YAML::Mark& mark) {
-        Node::Place where;
+    PlanNode::Place place(const YAML::Mark& mark) {
+        PlanNode::Place where;
         where.line = mark.line + 1;
         where.column = mark.column + 1;
         if (mark.line < 0 || where.line > static_cast<int>(lines_.size())) return where;
@@ -104,7 +104,7 @@ private:
         return where;
     }
 
-    static Diagnostic at(const Node::Place& where) {
+    static Diagnostic at(const PlanNode::Place& where) {
         Diagnostic wrong;
         wrong.line = where.line;
         wrong.column = where.column;
@@ -112,7 +112,7 @@ private:
         return wrong;
     }
 
-    [[noreturn]] void too_much(const Node::Place& where, std::string message) {
+    [[noreturn]] void too_much(const PlanNode::Place& where, std::string message) {
         Diagnostic wrong = at(where);
         wrong.code = "P006";
         wrong.message = std::move(message);
@@ -120,7 +120,7 @@ private:
         throw TooMuch{};
     }
 
-    void open(Node::Kind kind, const YAML::Mark& mark) {
+    void open(PlanNode::Kind kind, const YAML::Mark& mark) {
         if (stack_.size() >= deepest_plan)
             too_much(place(mark), "nested more than " + std::to_string(deepest_plan) + " levels deep");
         Frame frame;
@@ -130,15 +130,15 @@ private:
     }
 
     void close() {
-        Node node = std::move(stack_.back().node);
+        PlanNode node = std::move(stack_.back().node);
         stack_.pop_back();
         add(std::move(node));
     }
 
-    void add(Node node) {
+    void add(PlanNode node) {
         if (documents > 1) return;
         if (++nodes_ > most_nodes) {
-            const Node::Place where = node.place;
+            const PlanNode::Place where = node.place;
             nodes_ = 0;   // take() closes what is open
             too_much(where, "more than " + std::to_string(most_nodes) + " values");
         }
@@ -147,13 +147,13 @@ private:
             return;
         }
         Frame& top = stack_.back();
-        if (top.node.kind == Node::Kind::list) {
+        if (top.node.kind == PlanNode::Kind::list) {
             top.node.items.push_back(std::move(node));
         } else if (top.key.empty()) {
             top.key.push_back(std::move(node));
         } else {
             // The mark of a value that is not there lies on some later line.
-            if (node.kind == Node::Kind::null) node.place = top.key.front().place;
+            if (node.kind == PlanNode::Kind::null) node.place = top.key.front().place;
             top.node.entries.push_back({std::move(top.key.front()), std::move(node)});
             top.key.clear();
         }
@@ -162,9 +162,9 @@ private:
     std::vector<std::string_view> lines_;
     Diagnostics& found_;
     std::vector<Frame> stack_;
-    Node root_;
+    PlanNode root_;
     std::size_t nodes_ = 0;
-    Node::Place last_;
+    PlanNode::Place last_;
     std::size_t last_byte_ = 0;
 };
 
@@ -182,19 +182,19 @@ std::string in_words(const std::string& message) {
 
 }   // namespace
 
-Node* Node::find(std::string_view name) {
+PlanNode* PlanNode::find(std::string_view name) {
     for (auto& [label, value] : entries)
         if (label.kind == Kind::scalar && label.text == name) return &value;
     return nullptr;
 }
 
-const Node* Node::key(std::string_view name) const {
+const PlanNode* PlanNode::key(std::string_view name) const {
     for (const auto& [label, value] : entries)
         if (label.kind == Kind::scalar && label.text == name) return &label;
     return nullptr;
 }
 
-Meaning meaning(const Node& scalar) {
+Meaning meaning(const PlanNode& scalar) {
     if (!scalar.plain) return Meaning::text;
     const std::string& text = scalar.text;
     if (text == "true" || text == "false") return Meaning::boolean;
@@ -211,7 +211,7 @@ Meaning meaning(const Node& scalar) {
     return Meaning::text;
 }
 
-Node read_tree(const std::string& yaml, Diagnostics& found, bool explained, bool& whole) {
+PlanNode read_tree(const std::string& yaml, Diagnostics& found, bool explained, bool& whole) {
     whole = false;
     Builder builder{yaml, found};
     try {
