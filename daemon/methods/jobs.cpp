@@ -1,5 +1,6 @@
 #include "daemon/methods/jobs.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "adapters/host/files.hpp"
@@ -125,6 +126,7 @@ public:
         const MonoTime began = scope.clock().mono();
         const MonoTime until = began + limit_ + std::chrono::minutes{1};
         std::string shown;
+        std::size_t levels = 0;
         for (int polls = 0;; ++polls) {
             host::Job job = job_;
             const Result<host::JobState> state = co_await link().manager->job_state(std::move(job));
@@ -148,7 +150,7 @@ public:
                 Error error{ErrorKind::timed_out, job_.name + " did not end within " + format_span(limit_), "", "", ""};
                 co_return Outcome::from(std::move(error));
             }
-            if (state && !state->output_file.empty()) co_await show_progress(scope, state->output_file, shown);
+            if (state && !state->output_file.empty()) co_await show_progress(scope, state->output_file, shown, levels);
             json::object waiting;
             waiting["subject"] = job_.name;
             waiting["for"] = "load job on " + host();
@@ -161,26 +163,31 @@ public:
     }
 
 private:
-    /// The job's own last word, as one JSON object a line, becomes a `level` event when a level ended.
-    Async<void> show_progress(Scope& scope, std::string file, std::string& shown) {
+    /// What the job says of itself, one JSON object a line: each level that ended is an event, the last line is shown.
+    Async<void> show_progress(Scope& scope, std::string file, std::string& shown, std::size_t& levels) {
         host::Command command;
-        command.argv = {"tail", "-n", "1", file};
+        command.argv = {"sh", "-c", R"sh(grep -a '"level_end"' -- "$1"; tail -n 1 -- "$1")sh", "sh", file};
         command.deadline = campaign_.plan.limits.command;
         command.as_root = link().where.sudo;
-        const Result<host::Finished> last = co_await link().host->run(std::move(command));
-        if (!last || last->exit_code != 0) co_return;
-        const std::string line = printable(trim(last->output), 300);
-        if (line.empty() || line == shown) co_return;
-        shown = line;
-        const Result<json::value> progress = parse_json(line, "progress line");
-        if (!progress || !progress->is_object()) co_return;
-        const std::string event = string_at(*progress, "event").value_or("");
-        if (event != "level_end" && event != "level-end" && event != "level") co_return;
-        json::object data = progress->get_object();
-        data["subject"] = scope.phase();
-        data["state"] = "done";
-        co_await scope.event("level", std::move(data));
+        const Result<host::Finished> said = co_await link().host->run(std::move(command));
+        if (!said) co_return;
+        const std::vector<std::string> lines = split(trim(said->output), '\n');
+        std::size_t seen = 0;
+        for (const std::string& line : lines) {
+            const Result<json::value> progress = parse_json(line, "progress line");
+            if (!progress || string_at(*progress, "event") != "level_end") continue;
+            if (&line == &lines.back() && lines.size() > 1 && line == lines[lines.size() - 2])
+                break;   // the last line once more
+            if (++seen <= levels) continue;
+            json::object data = progress->get_object();
+            data["subject"] = scope.phase();
+            data["state"] = "done";
+            co_await scope.event("level", std::move(data));
+        }
+        levels = std::max(levels, seen);
+        if (!lines.empty()) shown = printable(lines.back(), 300);
     }
+
     Millis limit_;
 };
 
