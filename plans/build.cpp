@@ -175,19 +175,34 @@ private:
                 contradiction("P017", keys.at("jump")->place, "`" + shown(label.text) + "` jumps through itself");
             plan_.hosts.emplace(host.name, std::move(host));
         }
-        // A jump host may be one of the plan's own; ssh knows it by its alias.
+        // A jump host may be one of the plan's own; ssh is told it as ProxyJump has it.
         for (auto& [name, host] : plan_.hosts) {
             if (!host.jump) continue;
             const auto through = plan_.hosts.find(*host.jump);
-            if (through == plan_.hosts.end()) continue;
+            if (through == plan_.hosts.end() || through->first == name) continue;
             if (through->second.local) {
                 PlanNode* label = node->find(name);
                 contradiction("P017", label->find("jump")->place,
                               "`" + shown(*host.jump) + "` is local: nothing is reached through it");
             } else if (!through->second.ssh.empty()) {
-                host.jump = through->second.ssh;
+                jump_through(*node, name, host, through->second);
             }
         }
+    }
+
+    void jump_through(PlanNode& hosts, const std::string& name, Host& host, const Host& through) {
+        if (through.key_file || through.known_hosts || through.jump) {
+            Diagnostic& wrong = contradiction("P018", hosts.find(name)->find("jump")->place,
+                                              "`" + shown(through.name) + "` has a key, known_hosts or jump of its own");
+            wrong.hint = "name it in the ssh configuration, and jump through that alias";
+            wrong.note = "a jump carries only user, host and port";
+            return;
+        }
+        std::string spelled;
+        if (through.user) spelled = *through.user + "@";
+        spelled += through.ssh;
+        if (through.port) spelled += ":" + std::to_string(*through.port);
+        host.jump = std::move(spelled);
     }
 
     void policy() {

@@ -11,6 +11,8 @@ constexpr Form name{"^[a-z0-9][a-z0-9-]{0,39}$",
 constexpr Form path{"^/[^\\u0000-\\u001f]{0,999}$", "an absolute path"};
 constexpr Form local_path{"^[~/][^\\u0000-\\u001f]{0,999}$", "a path that begins with `/` or `~`"};
 constexpr Form host_name{"^[A-Za-z0-9_\\[][A-Za-z0-9_.:\\]-]{0,254}$", "an alias of the ssh configuration or a host name"};
+constexpr Form jump_path{"^[A-Za-z0-9_\\[][A-Za-z0-9_.:@,\\]\\[-]{0,254}$",
+                         "an alias or [USER@]HOST[:PORT], as ProxyJump has it"};
 constexpr Form user_name{"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$", "a user name"};
 constexpr Form unit_name{"^[A-Za-z0-9:_.@\\\\-]{1,240}[.]service$", "a systemd unit with its suffix: `NAME.service`"};
 constexpr Form url{"^https?://([A-Za-z0-9_.-]+|\\[[0-9A-Fa-f:]+\\])(:[0-9]{1,5})?/?$",
@@ -40,7 +42,9 @@ constexpr Key host_keys[]{
      .least = 1,
      .most = 65535},
     {.name = "key_file", .doc = "Path of the private key; never the key itself.", .form = &local_path},
-    {.name = "jump", .doc = "Alias of the host to jump through.", .form = &host_name},
+    {.name = "jump",
+     .doc = "Host to jump through: a key of `hosts`, an alias, or [USER@]HOST[:PORT] as ProxyJump has it.",
+     .form = &jump_path},
     {.name = "known_hosts", .doc = "Path of the known_hosts file to check the host's key with.", .form = &local_path},
     {.name = "work_dir",
      .fallback = "/var/lib/campaignd-host",

@@ -172,17 +172,17 @@ TEST(Parse, TheProbeCanBeSwitchedOff) {
     EXPECT_FALSE(accepted(base + quick + "restore: {probe: off}\n").restore.verify_probe);
 }
 
-TEST(Parse, AJumpHostOfThePlanIsKnownByItsAlias) {
+TEST(Parse, AJumpHostOfThePlanIsSpelledAsProxyJumpHasIt) {
     const Plan plan = accepted(R"(campaign: c
 hosts:
-  gate: {ssh: gw.example.org}
+  gate: {ssh: gw.example.org, user: ops, port: 2222}
   gpu1: {ssh: gpu1, jump: gate}
-  gpu2: {ssh: gpu2, jump: elsewhere}
+  gpu2: {ssh: gpu2, jump: ana@elsewhere}
 services:
   kimi: {host: gpu1, unit: kimi.service, url: "http://127.0.0.1:8000"}
 )" + quick);
-    EXPECT_EQ(plan.hosts.at("gpu1").jump, "gw.example.org");
-    EXPECT_EQ(plan.hosts.at("gpu2").jump, "elsewhere");
+    EXPECT_EQ(plan.hosts.at("gpu1").jump, "ops@gw.example.org:2222");
+    EXPECT_EQ(plan.hosts.at("gpu2").jump, "ana@elsewhere");
 }
 
 TEST(Parse, SecretsAreAcceptedByReference) {
