@@ -263,6 +263,7 @@ private:
                         if (remark.is_string()) marks += escaped(std::string_view{remark.get_string()}, 200) + "; ";
                     }
                 }
+                if (marks.ends_with("; ")) marks.resize(marks.size() - 2);
                 out_ += row({std::to_string(int_at(level, "concurrency").value_or(0)),
                              std::to_string(int_at(level, "completed").value_or(0)),
                              std::to_string(int_at(level, "failed").value_or(0)), rate ? number(*rate, 1) : "not measured",

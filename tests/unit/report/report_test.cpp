@@ -19,20 +19,11 @@ constexpr const char* sweep = R"({"schema":"campaign.load/1","complete":true,"tu
  {"concurrency":128,"completed":0,"failed":3,"failures":{"http_status":3},"output_throughput":null,"output_tokens_source":"usage","ttft_ms":null,"tpot_ms":null}],
  "plateau":{"concurrency":1,"output_throughput":81.25,"reached":false}})";
 
-constexpr const char
-    *analysis =
-        R"({"schema":"campaign.trace/1","answer":"all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %)",
-    "ranks" : [{
-        "rank": 0,
-        "decode_step_us": {"n": 20, "p50": 13200.0},
-        "categories": [
-            {"name": "comm.allreduce", "per_step_us": 6810.0, "count_per_step": 122.0, "share": 0.515},
-            {"name": "unseen", "per_step_us": null, "count_per_step": null, "share": 0.1}
-        ],
-        "top_kernels": [{"name": "k<a|b>", "per_step_us": 1.5, "count_per_step": 2.0, "share": 0.01}]
-    }],
-    "notes" : ["one note"]
-})";
+constexpr const char* analysis =
+    R"json({"schema":"campaign.trace/1","answer":"all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %)",
+ "ranks":[{"rank":0,"decode_step_us":{"n":20,"p50":13200.0},"categories":[{"name":"comm.allreduce","per_step_us":6810.0,"count_per_step":122.0,"share":0.515},
+ {"name":"unseen","per_step_us":null,"count_per_step":null,"share":0.1}],"top_kernels":[{"name":"k<a|b>","per_step_us":1.5,"count_per_step":2.0,"share":0.01}]}],
+ "notes":["one note"]})json";
 
 /// A small campaign in a real journal and vault.
 class Report : public testing::Test {
@@ -105,8 +96,7 @@ TEST_F(Report, EveryNumberLeadsToItsStepCommandAndHash) {
     const Id from = step("how-fast/macro/5/collect-result");
     const std::string hash = artifact(from, "load-result", "sweep.json", sweep);
     const std::string shown = text();
-    EXPECT_THAT(shown,
-                HasSubstr("| 1 | 8 | 0 | 81.2 | 12.3 | 15.0 | 12.41 | 12.90 | 14.50 | 400.0 | client late; | [^1] |"));
+    EXPECT_THAT(shown, HasSubstr("| 1 | 8 | 0 | 81.2 | 12.3 | 15.0 | 12.41 | 12.90 | 14.50 | 400.0 | client late | [^1] |"));
     EXPECT_THAT(shown, HasSubstr("[^1]: step s1 (`how-fast/macro/5/collect-result`), command: campaign-agent load spec.json "
                                  "result.json; artifact sweep.json from gpu1:/x, SHA-256 `" +
                                  hash + "`"));
