@@ -264,6 +264,7 @@ private:
                     }
                 }
                 if (marks.ends_with("; ")) marks.resize(marks.size() - 2);
+                if (marks.ends_with("; ")) marks.resize(marks.size() - 2);
                 out_ += row({std::to_string(int_at(level, "concurrency").value_or(0)),
                              std::to_string(int_at(level, "completed").value_or(0)),
                              std::to_string(int_at(level, "failed").value_or(0)), rate ? number(*rate, 1) : "not measured",
