@@ -267,16 +267,30 @@ public:
         return {};
     }
 
-    Result<void> begin() override { return db_.execute("BEGIN IMMEDIATE"); }
-    Result<void> commit() override { return db_.execute("COMMIT"); }
-    void rollback() override {
-        if (db_.in_transaction()) (void)db_.execute("ROLLBACK");   // SQLite may have rolled back by itself
+    Result<void> begin() override {
+        if (db_.damage()) return *db_.damage();   // SQLite would still take some writes into a damaged file
+        return db_.run("BEGIN IMMEDIATE");
     }
-    Result<void> savepoint() override { return db_.execute("SAVEPOINT work"); }
-    Result<void> release() override { return db_.execute("RELEASE work"); }
-    Result<void> undo_savepoint() override { return db_.execute("ROLLBACK TO work; RELEASE work"); }
+    Result<void> commit() override {
+        Result<void> done = db_.run("COMMIT");
+        pages_ += db_.take_pages_written();
+        return done;
+    }
+    void rollback() override {
+        if (db_.in_transaction()) (void)db_.run("ROLLBACK");   // SQLite may have rolled back by itself
+    }
+    [[nodiscard]] bool in_transaction() const override { return db_.in_transaction(); }
+    Result<void> savepoint() override { return db_.run("SAVEPOINT work"); }
+    Result<void> release() override { return db_.run("RELEASE work"); }
+    Result<void> undo_savepoint() override {
+        if (Result<void> undone = db_.run("ROLLBACK TO work"); !undone) return undone;
+        return db_.run("RELEASE work");
+    }
+    [[nodiscard]] bool checkpoint_due() const override { return pages_ >= 100; }
     void checkpoint() override {
-        sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+        db_.checkpoint();
+        (void)db_.take_pages_written();
+        pages_ = 0;
     }
 
 private:
@@ -294,13 +308,13 @@ private:
         if (!use) return use.error();
         bind(*use);
         if (Result<void> done = use->run(); !done) return done;
-        if (sqlite3_changes(db_.raw()) == 0)
-            return Error{ErrorKind::not_found, std::string{"there is no such "} + what, "", "", ""};
+        if (db_.changes() == 0) return Error{ErrorKind::not_found, std::string{"there is no such "} + what, "", "", ""};
         return {};
     }
 
     Fd lock_;   // first: let go after the database is closed
     Database db_;
+    std::size_t pages_ = 0;   // in the log since the last checkpoint
 };
 
 }   // namespace

@@ -157,6 +157,7 @@ struct EventRow {
 };
 
 /// A connection that may write. Used on one thread. Every call fails with: disk_full, io, conflict (a constraint), bug.
+/// After the first sign of a damaged file begin() refuses: nothing more is written into it.
 class Journal {
 public:
     /// Opens or makes the database. Refuses, each with its own text: a network file system, a newer schema, another process
@@ -194,11 +195,15 @@ public:
     virtual Result<void> begin() = 0;
     virtual Result<void> commit() = 0;
     virtual void rollback() = 0;
+    /// False within begin() and commit() means that SQLite took everything back by itself, as it does on a full disk.
+    [[nodiscard]] virtual bool in_transaction() const = 0;
     // A piece of a transaction that can be taken back alone.
     virtual Result<void> savepoint() = 0;
     virtual Result<void> release() = 0;
     virtual Result<void> undo_savepoint() = 0;
-    /// Moves the log into the database, so that it stays small; harmless at any time outside a transaction.
+    /// The log has grown enough since the last checkpoint.
+    [[nodiscard]] virtual bool checkpoint_due() const = 0;
+    /// Moves the log into the database, so that it stays small; harmless at any time outside a transaction, never waits.
     virtual void checkpoint() = 0;
 };
 

@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace campaign::storage {
+namespace {
+
+constexpr int patience_ms = 5000;   // for the lock that a checkpoint or another reader holds for a moment
+
+}   // namespace
 
 Error sqlite_error(sqlite3* db, int code, const std::string& file) {
     const int extended = db != nullptr ? sqlite3_extended_errcode(db) : code;
@@ -20,6 +25,13 @@ Error sqlite_error(sqlite3* db, int code, const std::string& file) {
     }
 }
 
+Error Connection::error(int code) {
+    Error error = sqlite_error(db, code, file);
+    const int primary = code & 0xff;
+    if ((primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) && !damage) damage = error;
+    return error;
+}
+
 Use::~Use() {
     if (statement_ != nullptr) {
         sqlite3_reset(statement_);
@@ -28,10 +40,7 @@ Use::~Use() {
 }
 
 Use::Use(Use&& other) noexcept
-    : db_{other.db_},
-      statement_{std::exchange(other.statement_, nullptr)},
-      file_{std::move(other.file_)},
-      next_{other.next_} {}
+    : connection_{other.connection_}, statement_{std::exchange(other.statement_, nullptr)}, next_{other.next_} {}
 
 Use& Use::bind(std::int64_t value) {
     sqlite3_bind_int64(statement_, next_++, value);
@@ -59,7 +68,7 @@ Result<bool> Use::step() {
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
     if (code == SQLITE_DONE) return false;
-    return sqlite_error(db_, code, file_);
+    return connection_->error(code);
 }
 
 Result<void> Use::run() {
@@ -90,44 +99,66 @@ std::string Use::text(int column) const {
 }
 
 Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
-    sqlite3* db = nullptr;
+    auto connection = std::make_unique<Connection>();
+    connection->file = file.string();
     const int flags = (mode == Mode::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    const int code = sqlite3_open_v2(file.c_str(), &db, flags, nullptr);
+    const int code = sqlite3_open_v2(file.c_str(), &connection->db, flags, nullptr);
     if (code != SQLITE_OK) {
-        Error error = sqlite_error(db, code, file.string());
-        sqlite3_close_v2(db);
+        Error error = connection->error(code);
+        sqlite3_close_v2(connection->db);
         return error;
     }
-    sqlite3_busy_timeout(db, 5000);   // before anything else: switching to WAL does not wait by itself
-    return Database{db, file.string()};
+    sqlite3_busy_timeout(connection->db, patience_ms);   // before anything else: switching to WAL does not wait by itself
+    return Database{std::move(connection)};
 }
 
 Database::~Database() {
     for (auto& [sql, statement] : statements_) sqlite3_finalize(statement);
-    if (db_ != nullptr) sqlite3_close_v2(db_);
+    if (connection_) sqlite3_close_v2(connection_->db);
 }
 
 Database::Database(Database&& other) noexcept
-    : db_{std::exchange(other.db_, nullptr)},
-      file_{std::move(other.file_)},
-      statements_{std::exchange(other.statements_, {})} {}
+    : connection_{std::move(other.connection_)}, statements_{std::exchange(other.statements_, {})} {}
 
 Result<Use> Database::prepare(std::string_view sql) {
     const auto known = statements_.find(sql);
-    if (known != statements_.end()) return Use{db_, known->second, file_};
+    if (known != statements_.end()) return Use{*connection_, known->second};
     sqlite3_stmt* statement = nullptr;
-    const int code =
-        sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-    if (code != SQLITE_OK) return sqlite_error(db_, code, file_);
+    const int code = sqlite3_prepare_v3(connection_->db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                        &statement, nullptr);
+    if (code != SQLITE_OK) return connection_->error(code);
     statements_.emplace(std::string{sql}, statement);
-    return Use{db_, statement, file_};
+    return Use{*connection_, statement};
+}
+
+Result<void> Database::run(std::string_view sql) {
+    Result<Use> use = prepare(sql);
+    if (!use) return use.error();
+    return use->run();
 }
 
 Result<void> Database::execute(const std::string& sql) {
-    const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) return sqlite_error(db_, code, file_);
+    const int code = sqlite3_exec(connection_->db, sql.c_str(), nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return connection_->error(code);
     return {};
+}
+
+std::size_t Database::take_pages_written() {
+    int pages = 0;
+    int highest = 0;
+    sqlite3_db_status(connection_->db, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, 1);
+    return static_cast<std::size_t>(pages);
+}
+
+void Database::checkpoint() {
+    sqlite3_busy_timeout(connection_->db, 0);   // a reader that holds on must not hold up the next commit
+    sqlite3_wal_checkpoint_v2(connection_->db, nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+    sqlite3_busy_timeout(connection_->db, patience_ms);
+}
+
+void Database::leave_untouched() {
+    sqlite3_db_config(connection_->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 }   // namespace campaign::storage

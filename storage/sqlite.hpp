@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +15,19 @@
 
 namespace campaign::storage {
 
+/// What all statements of one connection share.
+struct Connection {
+    sqlite3* db = nullptr;
+    std::string file;
+    std::optional<Error> damage;   ///< the first sign of a damaged file: SQLite itself would still take some writes
+
+    [[nodiscard]] Error error(int code);
+};
+
 /// A prepared statement in use; reset when it goes.
 class Use {
 public:
-    Use(sqlite3* db, sqlite3_stmt* statement, std::string file) : db_{db}, statement_{statement}, file_{std::move(file)} {}
+    Use(Connection& connection, sqlite3_stmt* statement) : connection_{&connection}, statement_{statement} {}
     ~Use();
     Use(Use&& other) noexcept;
     Use& operator=(Use&&) = delete;
@@ -40,9 +50,8 @@ public:
     [[nodiscard]] std::string text(int column) const;
 
 private:
-    sqlite3* db_;
+    Connection* connection_;
     sqlite3_stmt* statement_;
-    std::string file_;
     int next_ = 1;
 };
 
@@ -56,17 +65,26 @@ public:
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
 
-    /// The SQL is a literal of ours: statements are kept by its address and text.
+    /// Statements are kept by their text: SQL comes from literals, values are bound.
     [[nodiscard]] Result<Use> prepare(std::string_view sql);
+    /// One statement without values, kept too.
+    [[nodiscard]] Result<void> run(std::string_view sql);
+    /// Several statements, not kept.
     [[nodiscard]] Result<void> execute(const std::string& sql);
-    [[nodiscard]] std::int64_t last_id() const { return sqlite3_last_insert_rowid(db_); }
-    [[nodiscard]] bool in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
-    [[nodiscard]] sqlite3* raw() const { return db_; }
+    [[nodiscard]] std::int64_t last_id() const { return sqlite3_last_insert_rowid(connection_->db); }
+    [[nodiscard]] int changes() const { return sqlite3_changes(connection_->db); }
+    [[nodiscard]] bool in_transaction() const { return sqlite3_get_autocommit(connection_->db) == 0; }
+    [[nodiscard]] const std::optional<Error>& damage() const { return connection_->damage; }
+    /// Pages that this connection wrote since the last call.
+    [[nodiscard]] std::size_t take_pages_written();
+    /// Moves the log into the database and begins it anew; gives up at once where a reader still needs it.
+    void checkpoint();
+    /// Closing changes nothing on disk.
+    void leave_untouched();
 
 private:
-    Database(sqlite3* db, std::string file) : db_{db}, file_{std::move(file)} {}
-    sqlite3* db_;
-    std::string file_;
+    explicit Database(std::unique_ptr<Connection> connection) : connection_{std::move(connection)} {}
+    std::unique_ptr<Connection> connection_;
     std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
 

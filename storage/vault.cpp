@@ -11,6 +11,7 @@
 
 #include "base/fd.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 
 namespace campaign::storage {
 namespace {
@@ -31,10 +32,20 @@ bool is_hash(std::string_view text) {
            std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-Result<void> sync_folder(const fs::path& folder) {
-    const Fd fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (!fd || ::fsync(fd.get()) != 0) return disk_error("cannot sync", folder);
-    return {};
+Error link_error(const fs::path& path) {
+    return {ErrorKind::refused, path.string() + " is a symbolic link", "the vault follows none", "", "remove it"};
+}
+
+/// A folder of the vault's own, made where needed; never one that a link leads to.
+Result<Fd> own_folder(const fs::path& folder) {
+    if (::mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST) return disk_error("cannot make", folder);
+    Fd fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    if (fd) return fd;
+    if (errno == ELOOP || errno == ENOTDIR) {
+        struct stat info {};
+        if (::lstat(folder.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) return link_error(folder);
+    }
+    return disk_error("cannot open", folder);
 }
 
 /// A name that no other write of this process or another has.
@@ -87,15 +98,16 @@ private:
 
 Result<Vault> Vault::open(const fs::path& root) {
     std::error_code error;
-    fs::create_directories(root / "incoming", error);
+    fs::create_directories(root, error);
     if (error) return Error{ErrorKind::io, "cannot make the vault " + root.string(), error.message(), "", ""};
-    if (fs::is_symlink(root / "incoming"))
-        return Error{ErrorKind::refused, (root / "incoming").string() + " is a symbolic link", "", "", "remove it"};
-    ::chmod(root.c_str(), 0750);
+    if (::chmod(root.c_str(), 0750) != 0) return disk_error("cannot make private", root);
+    if (const Result<Fd> incoming = own_folder(root / "incoming"); !incoming) return incoming.error();
     for (const auto& entry : fs::directory_iterator{root, error}) {
+        std::error_code ignored;
         if (entry.path().filename().string().starts_with("tmp-"))
-            fs::remove(entry.path(), error);   // a write that never ended
+            fs::remove(entry.path(), ignored);   // a write that never ended
     }
+    if (error) return Error{ErrorKind::io, "cannot read the vault " + root.string(), error.message(), "", ""};
     return Vault{root};
 }
 
@@ -108,9 +120,7 @@ Result<Stored> Vault::put(std::string_view bytes) const {
         if (Result<void> written = write_all(fd.get(), bytes, temporary); !written) return written.error();
     }
     const std::string expected = campaign::sha256(bytes);
-    const Result<Stored> stored = take(temporary, expected);
-    if (stored) guard.keep();
-    return stored;
+    return settle(temporary, expected, temporary);
 }
 
 Result<Stored> Vault::take(const fs::path& file, std::string_view expected) const {
@@ -118,48 +128,57 @@ Result<Stored> Vault::take(const fs::path& file, std::string_view expected) cons
     if (::lstat(file.c_str(), &info) != 0) return disk_error("cannot look at", file);
     if (!S_ISREG(info.st_mode)) return Error{ErrorKind::refused, file.string() + " is no regular file", "", "", ""};
     const fs::path temporary = root_ / temporary_name();
-    if (::rename(file.c_str(), temporary.c_str()) != 0) {
-        if (errno != EXDEV) return disk_error("cannot take", file);
-        if (Result<void> copied = copy_bytes(file, temporary); !copied) {
-            ::unlink(temporary.c_str());
-            return copied.error();
-        }
-        ::unlink(file.c_str());
-    }
     Guard guard{temporary};
+    const bool moved = ::rename(file.c_str(), temporary.c_str()) == 0;
+    if (!moved) {
+        if (errno != EXDEV) return disk_error("cannot take", file);
+        if (Result<void> copied = copy_bytes(file, temporary); !copied) return copied.error();
+    }
+    Result<Stored> stored = settle(temporary, expected, file);
+    if (stored && !moved) ::unlink(file.c_str());
+    if (!stored && moved && ::rename(temporary.c_str(), file.c_str()) != 0)
+        guard.keep();
+    return stored;
+}
+
+/// Hashes a file of the vault by reading it back and puts it in its place; `name` is what errors call it.
+Result<Stored> Vault::settle(const fs::path& temporary, std::string_view expected, const fs::path& name) const {
+    Stored stored;
     {
+        struct stat info {};
         const Fd fd{::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-        if (!fd || ::fsync(fd.get()) != 0) return disk_error("cannot sync", temporary);
+        if (!fd || ::fsync(fd.get()) != 0 || ::fstat(fd.get(), &info) != 0) return disk_error("cannot sync", name);
+        stored.size = static_cast<std::uint64_t>(info.st_size);
     }
     const Result<std::string> hash = sha256_file(temporary);   // read back: what counts is what the disk gives
     if (!hash) return hash.error();
     if (!expected.empty() && *hash != expected) {
-        return Error{ErrorKind::conflict, file.string() + " is not what it should be", "its SHA-256 differs",
-                     "expected " + std::string{expected} + ", read " + *hash, ""};
+        return Error{ErrorKind::conflict, name.string() + " is not what it should be", "its SHA-256 differs",
+                     "expected " + printable(expected, 80) + ", read " + *hash, ""};
     }
-    Stored stored{*hash, static_cast<std::uint64_t>(info.st_size)};
+    stored.sha256 = *hash;
     const fs::path folder = root_ / hash->substr(0, 2);
-    std::error_code error;
-    if (fs::is_symlink(folder))
-        return Error{ErrorKind::refused, folder.string() + " is a symbolic link", "", "", "remove it"};
-    fs::create_directory(folder, error);
-    if (error) return Error{ErrorKind::io, "cannot make " + folder.string(), error.message(), "", ""};
-    const fs::path place = folder / *hash;
-    if (verify(*hash)) return stored;   // there already, and whole
-    ::chmod(temporary.c_str(), 0440);
-    if (::rename(temporary.c_str(), place.c_str()) != 0) return disk_error("cannot put in place", place);
-    guard.keep();
-    if (Result<void> synced = sync_folder(folder); !synced) return synced.error();
-    if (Result<void> synced = sync_folder(root_); !synced) return synced.error();
+    const Result<Fd> own = own_folder(folder);
+    if (!own) return own.error();
+    if (!verify(*hash)) {   // not there yet, or no longer whole
+        if (::chmod(temporary.c_str(), 0440) != 0) return disk_error("cannot protect", name);
+        if (::renameat(AT_FDCWD, temporary.c_str(), own->get(), hash->c_str()) != 0)
+            return disk_error("cannot put in place", folder / *hash);
+    }
+    // Also for one that was there: whoever put it may not have come to this line.
+    if (::fsync(own->get()) != 0) return disk_error("cannot sync", folder);
+    const Fd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!root || ::fsync(root.get()) != 0) return disk_error("cannot sync", root_);
     return stored;
 }
 
 Result<fs::path> Vault::find(std::string_view hash) const {
     if (!is_hash(hash))
-        return Error{ErrorKind::invalid, "that is no SHA-256", "", std::string{hash.substr(0, 80)},
-                     "64 lower-case hexadecimal digits"};
-    const fs::path place = root_ / std::string{hash.substr(0, 2)} / std::string{hash};
+        return Error{ErrorKind::invalid, "that is no SHA-256", "", printable(hash, 80), "64 lower-case hexadecimal digits"};
+    const fs::path folder = root_ / std::string{hash.substr(0, 2)};
+    const fs::path place = folder / std::string{hash};
     struct stat info {};
+    if (::lstat(folder.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) return link_error(folder);
     if (::lstat(place.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
         return Error{ErrorKind::not_found, "there is no artifact " + std::string{hash}, "", "", ""};
     return place;
@@ -177,13 +196,9 @@ Result<void> Vault::verify(std::string_view hash) const {
 }
 
 Result<fs::path> Vault::incoming(std::string_view name) const {
-    const std::string safe = safe_name(name);
-    fs::path folder = root_ / "incoming" / safe;
-    std::error_code error;
-    if (fs::is_symlink(folder))
-        return Error{ErrorKind::refused, folder.string() + " is a symbolic link", "", "", "remove it"};
-    fs::create_directories(folder, error);
-    if (error) return Error{ErrorKind::io, "cannot make " + folder.string(), error.message(), "", ""};
+    if (const Result<Fd> parent = own_folder(root_ / "incoming"); !parent) return parent.error();
+    fs::path folder = root_ / "incoming" / safe_name(name);
+    if (const Result<Fd> own = own_folder(folder); !own) return own.error();
     return folder;
 }
 

@@ -23,7 +23,7 @@ public:
     /// Stores bytes. The same bytes twice are one file.
     [[nodiscard]] Result<Stored> put(std::string_view bytes) const;
     /// Takes a file in (moved when on the same file system, else copied). Hashed by reading it back; `expected` if not empty
-    /// must match.
+    /// must match. When it fails the file lies where it lay.
     [[nodiscard]] Result<Stored> take(const std::filesystem::path& file, std::string_view expected) const;
     /// Where an artifact lies; not_found when it does not.
     [[nodiscard]] Result<std::filesystem::path> find(std::string_view sha256) const;
@@ -38,6 +38,8 @@ public:
 
 private:
     explicit Vault(std::filesystem::path root) : root_{std::move(root)} {}
+    [[nodiscard]] Result<Stored> settle(const std::filesystem::path& temporary, std::string_view expected,
+                                        const std::filesystem::path& name) const;
     std::filesystem::path root_;
 };
 

@@ -16,15 +16,13 @@ struct Writer::State {
     std::thread thread;
 
     void run() {
-        std::size_t since_checkpoint = 0;
         for (;;) {
             std::vector<std::pair<Work, Done>> batch;
             {
                 std::unique_lock hold{mutex};
-                if (queue.empty() && since_checkpoint >= 64 && !closing) {
+                if (queue.empty() && !closing && journal->checkpoint_due()) {
                     hold.unlock();   // the gap between two writes is the time to checkpoint
                     journal->checkpoint();
-                    since_checkpoint = 0;
                     hold.lock();
                 }
                 wake.wait(hold, [this] { return closing || !queue.empty(); });
@@ -32,33 +30,36 @@ struct Writer::State {
                 batch.swap(queue);
             }
             commit(batch);
-            since_checkpoint += batch.size();
         }
     }
 
-    /// All of it in one transaction with one sync; a piece that fails takes back only itself.
+    /// All of it in one transaction with one sync. A piece that fails takes back only itself, unless SQLite took back the
+    /// whole transaction with it (a full disk): then nothing of the batch is on disk, and each is told so.
     void commit(std::vector<std::pair<Work, Done>>& batch) {
         std::vector<Result<void>> results;
         results.reserve(batch.size());
-        Result<void> begun = journal->begin();
+        Result<void> whole = journal->begin();
         for (auto& [work, done] : batch) {
-            if (!begun) {
-                results.emplace_back(begun.error());
-                continue;
-            }
+            if (!whole) break;
             results.push_back(piece(work));
+            if (!journal->in_transaction()) whole = taken_back(results.back());
         }
-        if (begun) {
-            if (const Result<void> committed = journal->commit(); !committed) {
-                journal->rollback();
-                for (Result<void>& result : results) {
-                    if (result) result = committed.error();
-                }
+        if (whole) whole = journal->commit();
+        if (!whole) {
+            journal->rollback();
+            results.resize(batch.size(), whole);
+            for (Result<void>& result : results) {
+                if (result) result = whole;
             }
         }
         for (std::size_t i = 0; i < batch.size(); ++i) {
             if (batch[i].second) batch[i].second(std::move(results[i]));
         }
+    }
+
+    static Result<void> taken_back(const Result<void>& by) {
+        if (!by) return by;
+        return Error{ErrorKind::bug, "a piece of work ended the journal's transaction", "", "", ""};
     }
 
     Result<void> piece(const Work& work) {

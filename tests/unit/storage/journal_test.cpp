@@ -1,18 +1,13 @@
 #include "storage/journal.hpp"
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "fault_vfs.hpp"
 #include "scratch.hpp"
-#include "storage/schema.hpp"
 
 using namespace campaign;
 using namespace campaign::storage;
 using campaign::storage::test::Scratch;
-using campaign::storage::test::slurp;
-using campaign::storage::test::spill;
 
 namespace {
 
@@ -42,14 +37,6 @@ struct Book {
     std::unique_ptr<Reader> reader = std::move(Reader::open(scratch / "journal.db")).value();
     Id campaign = journal->add_campaign(campaign_row("k25")).value();
 };
-
-/// Runs SQL on a closed database, as a stranger would.
-void meddle(const std::filesystem::path& file, const char* sql) {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
-    ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-    sqlite3_close(db);
-}
 
 }   // namespace
 
@@ -162,45 +149,155 @@ TEST(Journal, AReaderSeesCommittedWorkOnly) {
     EXPECT_EQ(book.reader->campaigns().value().size(), 2U);
 }
 
-TEST(Open, TheSecondDaemonIsToldWhoHasIt) {
+TEST(Journal, AStepPathIsUniqueInItsCampaignOnly) {
     Book book;
-    const auto second = Journal::open(book.scratch / "journal.db");
-    ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().kind, ErrorKind::conflict);
-    EXPECT_EQ(second.error().why, "process " + std::to_string(::getpid()) + " has it open");
+    const Id other = book.journal->add_campaign(campaign_row("other")).value();
+    const Id here = book.journal->begin_step(step_row(book.campaign, "a/1/x")).value();
+    EXPECT_NE(book.journal->begin_step(step_row(other, "a/1/x")).value(), here);
+    EXPECT_EQ(book.reader->steps(book.campaign).value().size(), 1U);
 }
 
-TEST(Open, ANewerSchemaIsRefusedAndUntouched) {
-    Scratch scratch;
-    { std::move(Journal::open(scratch / "journal.db")).value()->add_campaign(campaign_row("k25")).value(); }
-    meddle(scratch / "journal.db", "PRAGMA user_version=99");
-    const std::string before = slurp(scratch / "journal.db");
-    const auto opened = Journal::open(scratch / "journal.db");
-    ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().kind, ErrorKind::refused);
-    EXPECT_NE(opened.error().what.find("newer campaignd"), std::string::npos);
-    EXPECT_EQ(slurp(scratch / "journal.db"), before);
-}
-
-TEST(Open, AnOlderSchemaIsCopiedBeforeItIsMigrated) {
-    Scratch scratch;
-    meddle(scratch / "journal.db", "CREATE TABLE kept(note TEXT); INSERT INTO kept VALUES('from before')");
-    ASSERT_TRUE(Journal::open(scratch / "journal.db"));
-    const std::string copy = (scratch / "journal.db").string() + ".before-" + std::to_string(schema_version);
-    EXPECT_NE(slurp(copy).find("from before"), std::string::npos);
-}
-
-TEST(Open, ADamagedFileIsSaidToBeDamaged) {
-    Scratch scratch;
-    spill(scratch / "journal.db", std::string(8192, 'x'));
-    const auto opened = Journal::open(scratch / "journal.db");
-    ASSERT_FALSE(opened);
-    EXPECT_NE(opened.error().what.find("is damaged"), std::string::npos);
-}
-
-TEST(Open, NobodyElseMayReadTheFile) {
+TEST(Journal, EventNumbersAreNeverUsedTwice) {
     Book book;
-    struct stat info {};
-    ASSERT_EQ(::stat((book.scratch / "journal.db").c_str(), &info), 0);
-    EXPECT_EQ(info.st_mode & 077U, 0U);
+    EventRow event;
+    event.campaign = book.campaign;
+    event.kind = "note";
+    event.data_json = "{}";
+    EXPECT_EQ(book.journal->add_event(event).value(), 1);
+    ASSERT_TRUE(book.journal->begin());
+    ASSERT_TRUE(book.journal->savepoint());
+    EXPECT_EQ(book.journal->add_event(event).value(), 2);
+    ASSERT_TRUE(book.journal->release());
+    ASSERT_TRUE(book.journal->commit());
+    test::meddle(book.scratch / "journal.db", "DELETE FROM events");
+    EXPECT_EQ(book.journal->add_event(event).value(), 3) << "also when the newest were removed";
+}
+
+TEST(Journal, ARowOfACampaignThatIsNotThereIsAConflict) {
+    Book book;
+    const auto step = book.journal->begin_step(step_row(99, "a/1/x"));
+    ASSERT_FALSE(step);
+    EXPECT_EQ(step.error().kind, ErrorKind::conflict);
+    EXPECT_NE(step.error().what.find("journal.db"), std::string::npos);
+}
+
+TEST(Journal, UndosApprovalsLoadsAndObservationsComeBackAsTheyWentIn) {
+    Book book;
+    const Id step = book.journal->begin_step(step_row(book.campaign, "a/1/x")).value();
+    UndoRow undo;
+    undo.campaign = book.campaign;
+    undo.step = step;
+    undo.kind = "service-as-found";
+    undo.data_json = R"({"unit":"vllm.service"})";
+    undo.registered = 5;
+    const Id registered = book.journal->add_undo(undo).value();
+    ASSERT_TRUE(book.journal->end_undo(registered, UndoState::done, "as found", 9));
+    const UndoRow undone = book.reader->undos(book.campaign).value().at(0);
+    EXPECT_EQ(undone.state, UndoState::done);
+    EXPECT_EQ(undone.finished, 9);
+    EXPECT_EQ(undone.data_json, undo.data_json);
+
+    ApprovalRow approval;
+    approval.campaign = book.campaign;
+    approval.decision = "D1";
+    approval.candidate = "torch-profile";
+    approval.by = "ana";
+    approval.expires = 77;
+    book.journal->add_approval(approval).value();
+    EXPECT_EQ(book.reader->approvals(book.campaign).value().at(0).by, "ana");
+
+    LoadRow load;
+    load.host = "gpu1";
+    load.service = "kimi";
+    load.seconds = 2160.5;
+    load.finished = true;
+    for (int i = 0; i < 60; ++i) book.journal->add_load(load).value();
+    const auto loads = book.reader->loads("gpu1", "kimi").value();
+    ASSERT_EQ(loads.size(), 50U);
+    EXPECT_GT(loads.front().id, loads.back().id);
+    EXPECT_DOUBLE_EQ(loads.front().seconds, 2160.5);
+
+    ObservationRow seen;
+    seen.campaign = book.campaign;
+    seen.step = step;
+    seen.kind = "probe";
+    seen.data_json = "{}";
+    book.journal->add_observation(seen).value();
+    EXPECT_EQ(book.reader->observations(book.campaign, step, 10).value().size(), 1U);
+    EXPECT_EQ(book.reader->observations(book.campaign, step + 1, 10).value().size(), 0U);
+    EXPECT_EQ(book.reader->observations(book.campaign, 0, 10).value().size(), 1U);
+}
+
+TEST(Journal, APhaseIsOneRowThatChanges) {
+    Book book;
+    PhaseRow phase;
+    phase.campaign = book.campaign;
+    phase.ordinal = 2;
+    phase.name = "how-fast";
+    phase.state = "running";
+    const Id id = book.journal->put_phase(phase).value();
+    phase.state = "done";
+    phase.ended = 8;
+    EXPECT_EQ(book.journal->put_phase(phase).value(), id);
+    const auto phases = book.reader->phases(book.campaign).value();
+    ASSERT_EQ(phases.size(), 1U);
+    EXPECT_EQ(phases[0].state, "done");
+    EXPECT_EQ(phases[0].ended, 8);
+}
+
+TEST(Journal, KeepsWhoResolvedAStepInDoubt) {
+    Book book;
+    const Id step = book.journal->begin_step(step_row(book.campaign, "a/1/x")).value();
+    ASSERT_TRUE(book.journal->end_step(step, StepState::in_doubt, "{}", "the link was cut", 1));
+    ASSERT_TRUE(book.journal->resolve_step(step, StepState::done, R"({"value":{}})", "seen by ana", "ana", 2));
+    const StepRow row = *book.reader->step(step).value();
+    EXPECT_EQ(row.state, StepState::done);
+    EXPECT_EQ(row.resolved_by, "ana");
+}
+
+TEST(Journal, UnfinishedCampaignsComeOldestFirst) {
+    Book book;
+    const Id second = book.journal->add_campaign(campaign_row("second")).value();
+    const Id third = book.journal->add_campaign(campaign_row("third")).value();
+    ASSERT_TRUE(book.journal->set_campaign_state(second, "done", "", 5, ""));
+    const auto open = book.reader->unfinished().value();
+    ASSERT_EQ(open.size(), 2U);
+    EXPECT_EQ(open[0].id, book.campaign);
+    EXPECT_EQ(open[1].id, third);
+}
+
+TEST(Journal, TheLogBeginsAnewAfterACheckpoint) {
+    Book book;
+    const auto log = [&book] { return std::filesystem::file_size(book.scratch / "journal.db-wal"); };
+    const auto until_due = [&book] {
+        int commits = 0;
+        while (!book.journal->checkpoint_due() && commits < 1000) {
+            EXPECT_TRUE(book.journal->begin());
+            EXPECT_TRUE(book.journal->add_campaign(campaign_row("k25")));
+            EXPECT_TRUE(book.journal->commit());
+            ++commits;
+        }
+        return commits;
+    };
+    EXPECT_LT(until_due(), 100);
+    const auto size = log();
+    for (int round = 0; round < 10; ++round) {
+        book.journal->checkpoint();
+        EXPECT_FALSE(book.journal->checkpoint_due());
+        until_due();
+    }
+    EXPECT_LE(log(), size + size / 4);
+}
+
+TEST(Journal, ACheckpointDoesNotWaitForAReaderThatHoldsOn) {
+    test::FaultVfs disk;
+    Book book;
+    sqlite3* reader = nullptr;
+    ASSERT_EQ(sqlite3_open((book.scratch / "journal.db").c_str(), &reader), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM campaigns", nullptr, nullptr, nullptr), SQLITE_OK);
+    book.journal->add_campaign(campaign_row("later")).value();
+    book.journal->checkpoint();
+    EXPECT_EQ(disk.sleeps(), 0);
+    EXPECT_TRUE(book.journal->add_campaign(campaign_row("latest")));
+    sqlite3_close(reader);
 }

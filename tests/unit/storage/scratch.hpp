@@ -1,6 +1,9 @@
 #pragma once
 // A folder that goes with its test.
 
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +41,14 @@ inline std::string slurp(const std::filesystem::path& file) {
 
 inline void spill(const std::filesystem::path& file, const std::string& text) {
     std::ofstream{file, std::ios::binary} << text;
+}
+
+/// Runs SQL on a database, as a stranger would.
+inline void meddle(const std::filesystem::path& file, const char* sql) {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
 }
 
 }   // namespace campaign::storage::test

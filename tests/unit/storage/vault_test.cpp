@@ -1,7 +1,12 @@
 #include "storage/vault.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 
 #include "base/sha256.hpp"
 #include "scratch.hpp"
@@ -17,6 +22,12 @@ namespace {
 struct Box {
     Scratch scratch;
     Vault vault = Vault::open(scratch / "vault").value();
+
+    /// How many files lie in the vault, wherever in it.
+    [[nodiscard]] long files() const {
+        const std::filesystem::recursive_directory_iterator all{scratch / "vault"};
+        return std::count_if(begin(all), end(all), [](const auto& entry) { return entry.is_regular_file(); });
+    }
 };
 
 }   // namespace
@@ -36,9 +47,40 @@ TEST(Vault, TakesAFileInOnlyWithTheHashItShouldHave) {
     const auto wrong = box.vault.take(box.scratch / "in", std::string(64, '0'));
     ASSERT_FALSE(wrong);
     EXPECT_EQ(wrong.error().kind, ErrorKind::conflict);
-    spill(box.scratch / "in", "trace");
-    EXPECT_EQ(box.vault.take(box.scratch / "in", sha256("trace")).value().sha256, sha256("trace"));
+    EXPECT_EQ(slurp(box.scratch / "in"), "trace") << "what was gathered stays where it was";
+    const Stored stored = box.vault.take(box.scratch / "in", sha256("trace")).value();
+    EXPECT_EQ(stored.sha256, sha256("trace"));
+    EXPECT_EQ(stored.size, 5U);
     EXPECT_FALSE(std::filesystem::exists(box.scratch / "in"));
+    spill(box.scratch / "again", "trace");
+    EXPECT_EQ(box.vault.take(box.scratch / "again", "").value().sha256, stored.sha256);
+    EXPECT_EQ(box.files(), 1);
+}
+
+TEST(Vault, CopiesAFileFromAnotherFileSystem) {
+    Box box;
+    const std::filesystem::path other = "/dev/shm/campaign-vault-" + std::to_string(::getpid());
+    spill(other, "far");
+    const auto stored = box.vault.take(other, sha256("far"));
+    ASSERT_TRUE(stored) << describe(stored.error());
+    EXPECT_FALSE(std::filesystem::exists(other));
+    EXPECT_EQ(slurp(box.vault.find(stored->sha256).value()), "far");
+}
+
+TEST(Vault, AWriteThatTheDiskRefusesLeavesNothing) {
+    Box box;
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{100, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto stored = box.vault.put(std::string(1000, 'x'));
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, ignored);
+    ASSERT_FALSE(stored);
+    EXPECT_EQ(stored.error().kind, ErrorKind::io);
+    EXPECT_EQ(stored.error().why, "File too large");
+    EXPECT_EQ(box.files(), 0);
 }
 
 TEST(Vault, NoticesAndMendsAnArtifactWhoseBytesChanged) {
@@ -65,9 +107,20 @@ TEST(Vault, FollowsNoSymbolicLink) {
     Box box;
     std::filesystem::create_symlink("/etc", box.scratch.path() / "vault" / sha256("hello").substr(0, 2));
     EXPECT_EQ(box.vault.put("hello").error().kind, ErrorKind::refused);
+    EXPECT_EQ(box.vault.find(sha256("hello")).error().kind, ErrorKind::refused);
+    std::filesystem::create_directory(box.scratch / "outside");
+    std::filesystem::create_symlink(box.scratch / "outside", box.scratch.path() / "vault" / "incoming" / "trace-1");
+    EXPECT_EQ(box.vault.incoming("trace-1").error().kind, ErrorKind::refused);
     spill(box.scratch / "real", "x");
     std::filesystem::create_symlink(box.scratch / "real", box.scratch / "link");
     EXPECT_EQ(box.vault.take(box.scratch / "link", "").error().kind, ErrorKind::refused);
+}
+
+TEST(Vault, AnArtifactIsNotWritableInItsPlace) {
+    Box box;
+    struct stat info {};
+    ASSERT_EQ(::stat(box.vault.find(box.vault.put("hello").value().sha256).value().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777U, 0440U);
 }
 
 TEST(Vault, RemovesWhatAWriteThatNeverEndedLeft) {
