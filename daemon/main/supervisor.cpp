@@ -242,9 +242,10 @@ Async<void> Supervisor::finish(Running& running, std::optional<Error> failure, b
         log_->error("campaign {}: {}", campaign.row.name, describe(error));
         co_await methods::set_state(campaign, "failed", detail, &error);
     } else if (cancelled) {
-        const std::string detail = "cancelled" +
-                                   (campaign.row.cancel_by.empty() ? std::string{} : " by " + campaign.row.cancel_by) +
-                                   "; production verified";
+        const auto looked = world_.journal.reader().latest_event(campaign.row.id, "production", "");
+        const std::string how = looked && !*looked ? "; production was not touched" : "; production verified";
+        const std::string detail =
+            "cancelled" + (campaign.row.cancel_by.empty() ? std::string{} : " by " + campaign.row.cancel_by) + how;
         co_await methods::set_state(campaign, "cancelled", detail, nullptr);
     } else if (failure) {
         const Error& error = *failure;
@@ -506,7 +507,7 @@ api::Actions::Answer Supervisor::restore(std::string name, std::string who) {
     const Result<void> written = co_await write(std::move(work));
     if (!written) co_return written.error();
     const auto running = running_.find(row->id);
-    if (running != running_.end() && running->second->restoring) {
+    if (running != running_.end() && (running->second->restoring || running->second->campaign.row.state == "restoring")) {
         poke(row->id);
         co_return said("trying again now");
     }

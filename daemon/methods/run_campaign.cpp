@@ -45,7 +45,10 @@ public:
             const Result<ServiceFacts> found = co_await preflight(campaign_, phase.service);
             if (!found) co_return found.error();
             facts_.emplace(phase.service, *found);
-            co_await production(campaign_, phase.service, "as_found", "seen by preflight; nothing was changed");
+            const auto known = campaign_.world.journal.reader().latest_event(campaign_.row.id, "production", phase.service);
+            if (known && !*known) {   // a replay finds its own word there, and perhaps later ones
+                co_await production(campaign_, phase.service, "as_found", "seen by preflight; nothing was changed");
+            }
         }
         for (Progress& progress : phases_) {
             const std::string detail = "phase " + progress.phase->name;

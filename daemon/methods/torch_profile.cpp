@@ -77,6 +77,13 @@ Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase&
     Result<Analysed> analysed = co_await gather(track, facts.service, std::move(files), phase.traces);
     if (!analysed) co_return analysed.error();
 
+    for (const json::value& trace : analysed->traces) {
+        if (bool_at(trace, "complete").value_or(true)) continue;
+        co_return Error{ErrorKind::failed, "the traces are not whole",
+                        string_at(trace, "name").value_or("a trace") +
+                            " is cut off: the server ended, or its disk was full, while it wrote",
+                        stopped.evidence, "campaignctl artifacts " + campaign.row.name + " has what came"};
+    }
     PhaseResult result;
     result.summary["analysis_sha256"] = analysed->sha256;
     result.summary["traces"] = analysed->traces;
