@@ -248,9 +248,9 @@ TEST_F(Systemd, ReadsTheJournalAfterACursorAndNoticesAGap) {
     host->program("journalctl", R"sh(#!/bin/sh
 echo "$*" >>"$FAKE/journal-asked"
 case "$*" in
+    *--cursor=c1*-u*) printf '%s\n' '{"__CURSOR":"c1","MESSAGE":"seen before"}' '{"__CURSOR":"c2","MESSAGE":"loading"}' 'noise' '{"__CURSOR":"c3","MESSAGE":"ready"}' ;;
     *--cursor=c1*) echo '{"__CURSOR":"c1"}' ;;
     *--cursor=*) echo '{"__CURSOR":"c9"}' ;;
-    *--cursor=c1*) printf '%s\n' '{"__CURSOR":"c2","MESSAGE":"loading"}' 'noise' '{"__CURSOR":"c3","MESSAGE":"ready"}' ;;
     *) echo '{"__CURSOR":"c1","_PID":"1"}' ;;
 esac
 )sh");
