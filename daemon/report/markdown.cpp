@@ -16,7 +16,7 @@ std::string escaped(std::string_view untrusted, std::size_t limit) {
             out += "&gt;";
         } else if (c == '&') {
             out += "&amp;";
-        } else if (std::string_view{"\\`*_{}[]#|~"}.find(c) != std::string_view::npos) {
+        } else if (std::string_view{"\\`*_{}[]#|~$"}.find(c) != std::string_view::npos) {
             out += '\\';
             out += c;
         } else {
@@ -24,6 +24,14 @@ std::string escaped(std::string_view untrusted, std::size_t limit) {
         }
     }
     return out;
+}
+
+std::string code(std::string_view text, std::size_t limit) {
+    std::string shown = printable(text, limit);
+    for (char& c : shown) {
+        if (c == '`' || c == '|') c = '\'';
+    }
+    return shown.empty() ? "-" : "`" + shown + "`";
 }
 
 std::string row(const std::vector<std::string>& cells) {
@@ -38,9 +46,10 @@ std::string header(const std::vector<std::string>& cells) {
     return line + "\n";
 }
 
-std::string number(double value, int digits) {
-    std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+std::string number(std::optional<double> value, int digits) {
+    if (!value) return "not measured";
+    std::array<char, 400> text{};   // the largest double has 309 digits
+    std::snprintf(text.data(), text.size(), "%.*f", digits, *value);
     return text.data();
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <optional>
+
 #include "daemon/report/markdown.hpp"
 
 using namespace campaign;
@@ -14,9 +16,9 @@ using testing::Not;
 namespace {
 
 constexpr const char* sweep = R"({"schema":"campaign.load/1","complete":true,"tunnelled":false,"levels":[
- {"concurrency":1,"completed":8,"failed":0,"output_throughput":81.25,"output_tokens_source":"usage","ttft_ms":{"n":8,"p50":12.3,"p99":15.0},
+ {"concurrency":1,"requests":8,"completed":8,"failed":0,"output_throughput":81.25,"output_tokens_source":"usage","ttft_ms":{"n":8,"p50":12.3,"p99":15.0},
   "tpot_ms":{"n":8,"p50":12.41,"p95":12.9},"itl_ms":{"n":100,"p99":14.5},"e2el_ms":{"n":8,"p50":400.0},"client":{"late":true},"notes":[]},
- {"concurrency":128,"completed":0,"failed":3,"failures":{"http_status":3},"output_throughput":null,"output_tokens_source":"usage","ttft_ms":null,"tpot_ms":null}],
+ {"concurrency":128,"requests":3,"completed":0,"failed":3,"failures":{"http_status":3},"output_throughput":0,"output_tokens_source":"usage","ttft_ms":null,"tpot_ms":null}],
  "plateau":{"concurrency":1,"output_throughput":81.25,"reached":false}})";
 
 constexpr const char* analysis =
@@ -73,6 +75,18 @@ protected:
         return stored.sha256;
     }
 
+    void phase(int ordinal, const std::string& name, const std::string& state, const std::string& method,
+               const std::string& summary) {
+        PhaseRow row;
+        row.campaign = campaign_;
+        row.ordinal = ordinal;
+        row.name = name;
+        row.state = state;
+        row.method = method;
+        row.summary_json = summary;
+        EXPECT_TRUE(journal_->put_phase(row));
+    }
+
     void event(const std::string& kind, const std::string& data) {
         EventRow row;
         row.campaign = campaign_;
@@ -96,7 +110,8 @@ TEST_F(Report, EveryNumberLeadsToItsStepCommandAndHash) {
     const Id from = step("how-fast/macro/5/collect-result");
     const std::string hash = artifact(from, "load-result", "sweep.json", sweep);
     const std::string shown = text();
-    EXPECT_THAT(shown, HasSubstr("| 1 | 8 | 0 | 81.2 | 12.3 | 15.0 | 12.41 | 12.90 | 14.50 | 400.0 | client late | [^1] |"));
+    EXPECT_THAT(shown,
+                HasSubstr("| 1 | 8 | 8 | 0 | 81.2 | 12.3 | 15.0 | 12.41 | 12.90 | 14.50 | 400.0 | client late | [^1] |"));
     EXPECT_THAT(shown, HasSubstr("[^1]: step s1 (`how-fast/macro/5/collect-result`), command: campaign-agent load spec.json "
                                  "result.json; artifact sweep.json from gpu1:/x, SHA-256 `" +
                                  hash + "`"));
@@ -105,7 +120,7 @@ TEST_F(Report, EveryNumberLeadsToItsStepCommandAndHash) {
 TEST_F(Report, WhatWasNotMeasuredIsSaidAndFailedRequestsStandApart) {
     artifact(step("how-fast/macro/5/collect-result"), "load-result", "sweep.json", sweep);
     const std::string shown = text();
-    EXPECT_THAT(shown, HasSubstr("| 128 | 0 | 3 | not measured | not measured | not measured | not measured |"));
+    EXPECT_THAT(shown, HasSubstr("| 128 | 3 | 0 | 3 | not measured | not measured | not measured | not measured |"));
     EXPECT_THAT(
         shown, HasSubstr("concurrency 128: 3 requests failed with http\\_status; they are in no latency and no throughput"));
 }
@@ -121,7 +136,7 @@ TEST_F(Report, TheAnswerComesFirst) {
         HasSubstr(
             "- Where a decode step goes: all-reduce: 6.81 ms of 13.2 ms a decode step over 122 operations (51.5 %) [^1]"));
     EXPECT_THAT(shown, HasSubstr("| comm.allreduce | 6810.0 | 122.0 | 51.5 % |"));
-    EXPECT_THAT(shown, HasSubstr("| unseen | not measured | - | 10.0 % |"));
+    EXPECT_THAT(shown, HasSubstr("| unseen | not measured | not measured | 10.0 % |"));
     EXPECT_THAT(shown, HasSubstr("- Production: kimi: verified."));
     EXPECT_THAT(shown, HasSubstr("**verified**, down 1 h 12 min in all."));
 }
@@ -150,8 +165,9 @@ TEST_F(Report, NamesEveryCandidateAndWhyItLost) {
       {"method":"macro","verdict":"chosen","why":"works without downtime","shows":"latency","evidence":"","downtime_s":[0,0]}])";
     ASSERT_TRUE(journal_->add_decision(decision));
     const std::string shown = text();
-    EXPECT_THAT(shown,
-                HasSubstr("| torch-profile | about 1 h 16 min | kernels | forbidden | policy.restart is never | 404 |"));
+    EXPECT_THAT(
+        shown,
+        HasSubstr("| torch-profile | 1 h 12 min to 1 h 16 min | kernels | forbidden | policy.restart is never | 404 |"));
     EXPECT_THAT(shown, HasSubstr("What the chosen method cannot show: kernel names."));
 }
 
@@ -170,12 +186,154 @@ TEST_F(Report, HostileTextIsNoMarkup) {
     EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
 }
 
+TEST_F(Report, HostileNamesStayInTheirCells) {
+    StepRow row;
+    row.campaign = campaign_;
+    row.path = "a`|b/1/x";
+    row.input_hash = "h";
+    row.command = "cat '[x](http://evil)' | sh\n## heading";
+    const Id from = journal_->begin_step(row).value();
+    artifact(from, "load-result", "<img src=x>|`.json", "{}");
+    artifact(from, "load-result", "sweep.json", "[[[[");
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("| &lt;img src=x&gt;\\|\\`.json | load-result | s1 | 2 B |"));
+    EXPECT_THAT(shown, HasSubstr("## a\\`\\|b: what a client sees\n\nThe result cannot be read, so no number is shown."));
+    EXPECT_THAT(shown, HasSubstr("sweep.json (SHA-256"));
+    EXPECT_THAT(shown, Not(HasSubstr("\n## heading")));
+    EXPECT_THAT(shown, Not(HasSubstr("[x](")));
+}
+
+TEST_F(Report, ALevelThatWasNotRunHasItsReasonAndNoNumber) {
+    artifact(
+        step("how-fast/macro/5/collect-result"), "load-result", "sweep.json",
+        R"({"complete":false,"error":"the server went away","tunnelled":true,"levels":[{"concurrency":64,"status":"not_run",
+             "reason":"the time was over","requests":0,"completed":0,"failed":0,"output_throughput":0,"output_tokens_source":"none"}]})");
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("| 64 | 0 | 0 | 0 | not measured | not measured |"));
+    EXPECT_THAT(shown, HasSubstr("not run: the time was over"));
+    EXPECT_THAT(
+        shown,
+        HasSubstr("**The run did not end by itself:** what it had measured until then follows. the server went away"));
+    EXPECT_THAT(shown, HasSubstr("through an ssh tunnel"));
+    EXPECT_THAT(shown, HasSubstr("- Nothing was measured yet."));
+}
+
+TEST_F(Report, QuotesTheSweepThatFoundThePlateau) {
+    const std::string with_plateau =
+        R"({"levels":[{"concurrency":128,"completed":9,"output_throughput":1536.0}],"plateau":{"concurrency":128,"output_throughput":1536.0,"reached":true}})";
+    artifact(step("deep/macro/5/collect-result"), "load-result", "sweep.json", sweep);
+    artifact(step("how-fast/macro/5/collect-result"), "load-result", "sweep.json", with_plateau);
+    EXPECT_THAT(text(), HasSubstr("- Output throughput levels off at 1536 tok/s at concurrency 128 [^"));
+}
+
+TEST_F(Report, AP99OfFewRequestsSaysSo) {
+    artifact(step("how-fast/macro/5/collect-result"), "load-result", "sweep.json", sweep);
+    EXPECT_THAT(text(), HasSubstr("TTFT p99 at concurrency 1 comes from fewer than 100 requests"));
+}
+
+TEST_F(Report, TheWarmUpIsPreliminary) {
+    artifact(step("warm-up/warm-up/5/collect-result"), "load-result", "warm-up.json", sweep);
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("## warm-up: warm-up (preliminary: the server may have been cold)"));
+    EXPECT_THAT(shown, HasSubstr("- Nothing was measured yet.")) << "a warm-up is no answer";
+}
+
+TEST_F(Report, TimesBesideACaptureAreNotShown) {
+    artifact(step("deep/torch-profile/19/analyze"), "analysis", "analysis.json", analysis);
+    artifact(step("deep/torch-profile/12/collect-result"), "load-result", "capture-load.json", sweep);
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("capture-load.json holds the requests that ran beside the capture."));
+    EXPECT_THAT(shown, Not(HasSubstr("81.2")));
+}
+
+TEST_F(Report, AnAnalysisWithoutAnswerSaysWhy) {
+    artifact(step("deep/torch-profile/19/analyze"), "analysis", "analysis.json",
+             R"({"answer":null,"cannot_answer":"rank 1 is not complete","ranks":[{"rank":0,"decode_step_us":null}]})");
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("No answer: rank 1 is not complete [^1]"));
+    EXPECT_THAT(shown, HasSubstr("Rank 0: no decode steps"));
+}
+
+TEST_F(Report, ShowsEachCheckOfTheLastVerification) {
+    step(
+        "restore/1/r1/5/verify-as-found", StepState::failed,
+        R"({"value":{"checks":[{"check":"health","ok":false,"seen":"503"}]},"error":{"kind":"failed","what":"not as found","why":"health: 503"}})");
+    EXPECT_THAT(text(), HasSubstr("| health | **NOT as found** | 503 |\n\nnot as found: health: 503"));
+    step("restore/1/r2/5/verify-as-found", StepState::done,
+         R"({"value":{"checks":[{"check":"health","ok":true,"seen":"200"}]}})");
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("| health | as found | 200 |"));
+    EXPECT_THAT(shown, Not(HasSubstr("**NOT as found**")));
+}
+
+TEST_F(Report, APivotSaysWhatItCannotShowAndWhyTheOthersLost) {
+    phase(1, "deep", "pivoted", "macro", R"({"cannot_show":"kernel names"})");
+    DecisionRow decision;
+    decision.campaign = campaign_;
+    decision.phase = "deep";
+    decision.chosen = "macro";
+    decision.state = "final";
+    decision.candidates_json =
+        R"([{"method":"torch-profile","verdict":"deferred","why":"needs approval","downtime_s":null},{"method":"macro","verdict":"chosen"}])";
+    ASSERT_TRUE(journal_->add_decision(decision));
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("- deep is pivoted (macro); it cannot show kernel names"));
+    EXPECT_THAT(shown, HasSubstr("- deep by torch-profile: deferred, needs approval (D1)"));
+    EXPECT_THAT(shown, HasSubstr("Deferred until it is allowed: torch-profile."));
+    EXPECT_THAT(shown, HasSubstr("| torch-profile | unknown |"));
+}
+
+TEST_F(Report, AFailedCampaignBeginsWithItsCause) {
+    ASSERT_TRUE(journal_->set_campaign_state(
+        campaign_, "failed", "preflight failed", 1'764'600'000'000'000,
+        R"({"kind":"refused","what":"gpu1 refused the key","why":"Permission denied","evidence":"publickey","next":"ssh-add"})"));
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("State: **failed**, preflight failed."));
+    EXPECT_THAT(shown,
+                HasSubstr("**It failed:** gpu1 refused the key: Permission denied\n\nSeen: publickey\n\nNext: ssh-add"));
+    EXPECT_THAT(shown, HasSubstr("- No phase of the plan was begun."));
+    EXPECT_THAT(shown, HasSubstr("- Nothing was measured.\n"));
+}
+
+TEST_F(Report, AStepInDoubtIsNoResult) {
+    step("session/kimi/profiler/9/start-profile", StepState::in_doubt, "{}", "the link was cut before the answer");
+    EXPECT_THAT(text(), HasSubstr("- step s1 is in doubt: the link was cut before the answer [^1]"));
+}
+
+TEST_F(Report, TheTimelineTellsDowntimeAndWhoApproved) {
+    event("approval", R"({"subject":"D3","candidate":"torch-profile","by":"ana","state":"given"})");
+    event("production", R"({"subject":"kimi","state":"changed","detail":"serves in profiler mode","downtime_s":2160})");
+    event("level", R"({"subject":"how-fast","concurrency":64})");
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("| 1970-01-01 00:00:00 | approval D3: given | torch-profile by ana |"));
+    EXPECT_THAT(shown, HasSubstr("| production kimi: changed | serves in profiler mode; down 36 min 00 s so far |"));
+    EXPECT_THAT(shown, Not(HasSubstr("| level")));
+}
+
+TEST_F(Report, TheEnvironmentIsWhatPreflightSaw) {
+    step("preflight/kimi/2/read-baseline", StepState::done,
+         R"({"value":{"baseline":{"running_argv":["vllm","serve","kimi","--api-key=***"]}}})", "active, invocation 5d1e");
+    const std::string shown = text();
+    EXPECT_THAT(shown, HasSubstr("- gpu1, read-baseline: active, invocation 5d1e [^1]"));
+    EXPECT_THAT(shown, HasSubstr("  - command line: vllm serve kimi --api-key=\\*\\*\\*"));
+}
+
 TEST_F(Report, SaysSoWhenNothingWasMeasured) {
     EXPECT_THAT(text(), HasSubstr("- Nothing was measured yet."));
 }
 
 TEST_F(Report, AnUnknownCampaignIsAnError) {
     EXPECT_EQ(report::markdown(*reader_, *vault_, 99).error().kind, ErrorKind::not_found);
+}
+
+TEST(Markdown, NothingIsNoNumber) {
+    EXPECT_EQ(report::number(std::nullopt, 2), "not measured");
+    EXPECT_EQ(report::number(1e300, 0).size(), 301U);
+}
+
+TEST(Markdown, ACodeSpanCannotBeLeft) {
+    EXPECT_EQ(report::code("a`b|c"), "`a'b'c`");
+    EXPECT_EQ(report::code(""), "-");
 }
 
 TEST(Markdown, NumbersHaveFixedDigits) {
