@@ -91,6 +91,7 @@ private:
         reader_.feed("\n");
         if (reader_.activity() != before) progressed_at_ = clock().mono();
         const startup::Outcome is = reader_.progress().outcome;
+        if (is == startup::Outcome::failed) failure_ = reader_.progress();   // kept: systemd may start the next run at once
         if (is == startup::Outcome::ready && ready_logged_us_ == 0) ready_logged_us_ = line.realtime_us;
         if (is != was || line.from_manager) {
             urgent_ = true;
@@ -176,6 +177,7 @@ private:
             co_return failed_by_log(seen);
         }
         if (other_start || now->sub == "auto-restart") {
+            if (!failure_) co_await clock().sleep_for(1500ms);   // the state is faster than the log that has the cause
             co_return failed_by_log("the unit was started again by systemd: NRestarts=" + std::to_string(now->restarts));
         }
         co_return std::nullopt;
@@ -227,7 +229,7 @@ private:
     }
 
     Outcome failed_by_log(const std::string& seen) {
-        const startup::Progress& log = reader_.progress();
+        const startup::Progress& log = failure_ ? *failure_ : reader_.progress();
         std::string why = log.failure_kind.empty() ? "the log names no cause" : log.failure_kind;
         std::string evidence = log.failure_kind.empty() ? seen : seen + "; \"" + printable(log.evidence, 400) + "\"";
         return over("failed", ErrorKind::failed, why, evidence);
@@ -235,7 +237,7 @@ private:
 
     Outcome over(const std::string& how, ErrorKind kind, const std::string& why, const std::string& evidence) {
         verdict_ = how;
-        const startup::Progress& log = reader_.progress();
+        const startup::Progress& log = failure_ ? *failure_ : reader_.progress();
         std::string what =
             step_.on_host() + (how == "stalled" ? " stalled while it loaded its model" : " did not become ready");
         if (log.phase != startup::Phase::none) what += ", in phase " + std::string{startup::to_string(log.phase)};
@@ -337,6 +339,7 @@ private:
     MonoTime quiet_until_{};
     std::optional<MonoTime> last_line_at_;
     std::optional<MonoTime> failure_seen_;
+    std::optional<startup::Progress> failure_;
     std::uint64_t ready_logged_us_ = 0;
     std::int64_t lines_ = 0;
     std::int64_t dropped_ = 0;
