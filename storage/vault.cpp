@@ -136,8 +136,7 @@ Result<Stored> Vault::take(const fs::path& file, std::string_view expected) cons
     }
     Result<Stored> stored = settle(temporary, expected, file);
     if (stored && !moved) ::unlink(file.c_str());
-    if (!stored && moved && ::rename(temporary.c_str(), file.c_str()) != 0)
-        guard.keep();
+    if (!stored && moved && ::rename(temporary.c_str(), file.c_str()) != 0) guard.keep();
     return stored;
 }
 
