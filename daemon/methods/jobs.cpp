@@ -225,9 +225,9 @@ public:
         detail["job"] = job_.name;
         const Result<std::string> kept = co_await scope.keep_file("load-result", label_ + ".json", local, fetched->sha256,
                                                                   host() + ":" + file_, std::move(detail));
+        if (!kept) co_return Outcome::from(kept.error());   // what was gathered stays where it lies
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
-        if (!kept) co_return Outcome::from(kept.error());
         json::object facts;
         facts["sha256"] = *kept;
         facts["bytes"] = fetched->bytes;
@@ -309,6 +309,8 @@ Async<Result<LoadDone>> run_load(Track& track, std::string service, LoadRequest 
 
     Collect collect{campaign, service, job, result_file, request.label};
     const Outcome collected = co_await track.perform(collect);
+    // A result that is on the host and could not be kept here (a full disk) is not cleared away there.
+    if (!collected && collected.error.kind != ErrorKind::failed) co_return collected.error;
 
     ClearJob clear{campaign, service, job};
     const Outcome cleared = co_await track.perform(clear);

@@ -125,9 +125,9 @@ public:
         detail["traces"] = traces_;
         const Result<std::string> kept =
             co_await scope.keep("analysis", "analysis.json", *text, "campaign-agent analyze", std::move(detail));
+        if (!kept) co_return Outcome::from(kept.error());   // what was gathered stays where it lies
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
-        if (!kept) co_return Outcome::from(kept.error());
         json::object facts;
         facts["sha256"] = *kept;
         const Result<json::value> analysis = parse_json(*text, "analysis");
@@ -187,9 +187,9 @@ public:
         json::object detail;
         const Result<std::string> kept = co_await scope.keep_file("analysis", "analysis.json", local, fetched->sha256,
                                                                   host() + ":" + out_, std::move(detail));
+        if (!kept) co_return Outcome::from(kept.error());   // what was gathered stays where it lies
         std::error_code ignored;
         std::filesystem::remove_all(*folder, ignored);
-        if (!kept) co_return Outcome::from(kept.error());
         std::string result_path = out_;
         std::string hash = fetched->sha256;
         const bool as_root = link().where.sudo;
