@@ -5,22 +5,14 @@
 namespace campaign::trace {
 namespace {
 
-constexpr std::size_t piece = std::size_t{1} << 20U;
 constexpr std::size_t max_header_members = 64;
+constexpr std::size_t longest_scalar = 64;
+constexpr std::size_t longest_gap = 4096;   // blanks between { and the first member of an event
+// Broken events are read again from the next beginning within them. Events that hold each other would make that quadratic.
+constexpr std::uint64_t may_read_again = std::uint64_t{64} << 20U;
 
 bool is_blank(char c) {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-/// Where an event seems to begin at or after `from`: { and one of the members that Kineto writes first.
-std::size_t event_start(std::string_view text, std::size_t from) {
-    for (std::size_t at = text.find('{', from); at != std::string_view::npos; at = text.find('{', at + 1)) {
-        std::size_t next = at + 1;
-        while (next < text.size() && is_blank(text[next])) ++next;
-        const std::string_view rest = text.substr(next);
-        if (rest.starts_with("\"ph\"") || rest.starts_with("\"name\"") || rest.starts_with("\"cat\"")) return at;
-    }
-    return std::string_view::npos;
 }
 
 bool is_scalar(std::string_view text) {
@@ -36,8 +28,8 @@ bool Document::refill() {
         at_ = 0;
     }
     const std::size_t had = buffer_.size();
-    buffer_.resize(had + piece);
-    const std::size_t got = source_.read(buffer_.data() + had, piece);
+    buffer_.resize(had + window_);
+    const std::size_t got = source_.read(buffer_.data() + had, window_);
     buffer_.resize(had + got);
     bytes_ += got;
     return got > 0;
@@ -56,7 +48,7 @@ std::optional<std::size_t> Document::balanced_end(std::size_t limit) {
     std::size_t depth = 0;
     bool in_string = false;
     for (;;) {
-        const std::size_t size = buffer_.size() - at_;
+        const std::size_t size = std::min(buffer_.size() - at_, limit);
         const char* const text = buffer_.data() + at_;
         for (; offset < size; ++offset) {
             const char c = text[offset];
@@ -76,7 +68,7 @@ std::optional<std::size_t> Document::balanced_end(std::size_t limit) {
                 if (--depth == 0) return at_ + offset + 1;
             }
         }
-        if (offset > limit || !refill()) return std::nullopt;
+        if (offset >= limit || !refill()) return std::nullopt;
     }
 }
 
@@ -97,11 +89,39 @@ std::optional<std::string> Document::key() {
     return std::nullopt;
 }
 
+/// An object or array of any length, behind the events; the text of a long one is not kept.
+std::optional<std::string> Document::nested_value() {
+    std::string text;
+    std::size_t depth = 0;
+    bool in_string = false;
+    bool escaped = false;
+    bool whole = true;
+    for (;; ++at_) {
+        if (at_ == buffer_.size() && !refill()) return std::nullopt;
+        const char c = buffer_[at_];
+        whole = whole && text.size() < max_header;
+        if (whole) text += c;
+        if (in_string) {
+            if (!escaped && c == '"') in_string = false;
+            escaped = !escaped && c == '\\';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            ++depth;
+        } else if ((c == '}' || c == ']') && --depth == 0) {
+            ++at_;
+            return whole ? std::move(text) : std::string{"null"};
+        }
+    }
+}
+
 std::optional<std::string> Document::value() {
     const std::optional<char> first = peek();
     if (!first) return std::nullopt;
     if (*first == '{' || *first == '[') {
-        const std::optional<std::size_t> end = balanced_end(max_event);
+        if (events_found_) return nested_value();
+        const std::optional<std::size_t> end =
+            balanced_end(max_event);   // kept, to look for the events in it if it is broken
         if (!end) return std::nullopt;
         std::string text = *end - at_ <= max_header ? buffer_.substr(at_, *end - at_) : std::string{"null"};
         at_ = *end;
@@ -131,7 +151,6 @@ void Document::end_of_document() {
     ++at_;
     closed_ = !peek();
     if (!closed_) syntax_error_ = true;
-    while (refill()) at_ = buffer_.size();   // to the end, so that the check of the gzip stream is made
 }
 
 void Document::read_header() {
@@ -210,36 +229,92 @@ std::optional<std::string_view> Document::event() {
             return std::nullopt;
         } else if (*c == '{') {
             const std::optional<std::size_t> end = balanced_end(max_event);
+            begin_ = at_;
             if (end) {
-                begin_ = at_;
                 at_ = *end;
                 return std::string_view{buffer_}.substr(begin_, at_ - begin_);
             }
             ++bad_events_;
             syntax_error_ = true;
-            begin_ = at_;
-            resync(buffer_.size());
-        } else if (const std::size_t end = buffer_.find_first_of(",] \n\r\t", at_);
-                   end != std::string::npos && is_scalar(std::string_view{buffer_}.substr(at_, end - at_))) {
+            reread_or_skip(std::min(max_event, buffer_.size() - begin_));
+            resync(std::nullopt);
+        } else if (const std::size_t end = scalar_end(); end > at_) {
             at_ = end;   // well formed, but no event
         } else {
             ++bad_events_;
             syntax_error_ = true;
             begin_ = at_;
-            resync(buffer_.size());
+            resync(std::nullopt);
         }
     }
 }
 
-void Document::resync(std::size_t until) {
-    const std::size_t next = event_start(std::string_view{buffer_}.substr(0, until), begin_ + 1);
-    at_ = next == std::string_view::npos ? until : next;
+/// One past the end of a number or word at the cursor; the cursor where there is none.
+std::size_t Document::scalar_end() {
+    for (;;) {
+        const std::size_t end = buffer_.find_first_of(",] \n\r\t", at_);
+        if (end != std::string::npos && end - at_ <= longest_scalar)
+            return is_scalar(std::string_view{buffer_}.substr(at_, end - at_)) ? end : at_;
+        if (buffer_.size() - at_ > longest_scalar || !refill()) return at_;
+    }
+}
+
+/// At a {: one of the members that Kineto writes first follows.
+bool Document::event_begins() {
+    constexpr std::size_t longest_first = 6;
+    std::size_t next = 1;
+    for (;;) {
+        const std::string_view text = std::string_view{buffer_}.substr(at_);
+        while (next < text.size() && next < longest_gap && is_blank(text[next])) ++next;
+        if (next >= longest_gap) return false;
+        if (next + longest_first > text.size() && refill()) continue;
+        const std::string_view rest = std::string_view{buffer_}.substr(std::min(at_ + next, buffer_.size()));
+        return rest.starts_with("\"ph\"") || rest.starts_with("\"name\"") || rest.starts_with("\"cat\"");
+    }
+}
+
+/// A broken event of `length` is read again from a beginning within it, unless too much was read again already.
+void Document::reread_or_skip(std::size_t length) {
+    const std::uint64_t so_far = bytes_ - (buffer_.size() - begin_);
+    read_again_ += length;
+    if (read_again_ <= may_read_again + 8 * so_far) return;
+    gave_up_ = true;
+    begin_ += length;
+}
+
+void Document::resync(std::optional<std::size_t> length) {
+    at_ = begin_;   // from here on offsets count from the cursor, which refill() moves
+    std::size_t left = length.value_or(0);
+    std::size_t step = 1;   // past the beginning of the broken one
+    if (length && left == 0) return;
+    for (;;) {
+        at_ += step;
+        left -= std::min(left, step);
+        if (length && left == 0) return;
+        if (at_ >= buffer_.size()) {
+            if (!refill()) return;
+        }
+        const std::size_t brace = buffer_.find('{', at_);
+        const std::size_t here = (brace == std::string::npos ? buffer_.size() : brace) - at_;
+        if (length && here >= left) {
+            at_ += left;
+            return;
+        }
+        at_ += here;
+        left -= std::min(left, here);
+        step = 0;
+        if (at_ >= buffer_.size()) continue;
+        if (event_begins()) return;
+        step = 1;
+    }
 }
 
 void Document::reject() {
     ++bad_events_;
     syntax_error_ = true;
-    resync(at_);
+    const std::size_t end = at_;
+    reread_or_skip(end - begin_);
+    resync(end - begin_);
 }
 
 std::optional<std::string_view> Document::next_event() {
@@ -268,7 +343,10 @@ std::optional<std::string_view> Document::next_event() {
             case State::events:
                 if (const std::optional<std::string_view> text = event()) return text;
                 break;
-            case State::done: return std::nullopt;
+            case State::done:   // to the end of the file, so that the check of the gzip stream is made
+                do at_ = buffer_.size();
+                while (refill());
+                return std::nullopt;
         }
     }
 }

@@ -15,9 +15,11 @@ namespace campaign::trace {
 class Document {
 public:
     static constexpr std::size_t max_event = std::size_t{4} << 20U;    ///< a longer event is broken
-    static constexpr std::size_t max_header = std::size_t{1} << 20U;   ///< a longer header value is not kept
+    static constexpr std::size_t max_header = std::size_t{1} << 20U;   ///< a longer header value is passed over, not kept
+    static constexpr std::size_t usual_window = std::size_t{1} << 20U;
 
-    explicit Document(ByteSource& source) : source_{source} {}
+    /// `window`: how many bytes are read at a time. The result does not depend on it.
+    explicit Document(ByteSource& source, std::size_t window = usual_window) : source_{source}, window_{window} {}
 
     /// The text of the next event, from { to }; valid until the next call. Nothing at the end of the document.
     [[nodiscard]] std::optional<std::string_view> next_event();
@@ -34,6 +36,8 @@ public:
     [[nodiscard]] bool byte_order_mark() const { return bom_; }
     [[nodiscard]] bool header_lost() const { return header_lost_; }
     [[nodiscard]] std::uint64_t bad_events() const { return bad_events_; }
+    /// So much was broken that what stood within broken events was looked for no longer.
+    [[nodiscard]] bool gave_up() const { return gave_up_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
 private:
@@ -46,21 +50,29 @@ private:
     std::optional<std::size_t> balanced_end(std::size_t limit);
     std::optional<std::string> key();
     std::optional<std::string> value();
+    std::optional<std::string> nested_value();
+    std::size_t scalar_end();
     void read_header();
     void find_events();
     void end_of_document();
     std::optional<std::string_view> event();
-    void resync(std::size_t until);
+    /// To the next place where an event seems to begin, behind the one that begins at begin_. `length`: of the broken event
+    /// from there on, where its end is known: then no further than that.
+    void resync(std::optional<std::size_t> length);
+    void reread_or_skip(std::size_t length);
+    bool event_begins();
 
     ByteSource& source_;
+    std::size_t window_;
     std::string buffer_;
     std::size_t at_ = 0;      // the cursor
     std::size_t begin_ = 0;   // of the event last given
     State state_ = State::begin;
     bool bare_array_ = false;
     bool events_found_ = false, events_closed_ = false, closed_ = false;
-    bool syntax_error_ = false, bom_ = false, header_lost_ = false;
+    bool syntax_error_ = false, bom_ = false, header_lost_ = false, gave_up_ = false;
     std::uint64_t bad_events_ = 0;
+    std::uint64_t read_again_ = 0;   // bytes of broken events
     std::uint64_t bytes_ = 0;
     std::map<std::string, std::string, std::less<>> header_;
 };

@@ -82,6 +82,7 @@ void judge(Recording& recording, const Document& document, const ByteSource& sou
     if (document.found_events() && !document.events_closed()) notes.emplace_back("truncated");
     recording.bad_events = document.bad_events();
     if (recording.bad_events > 0) notes.push_back("bad_events=" + std::to_string(recording.bad_events));
+    if (document.gave_up()) notes.emplace_back("gave_up_within_broken_events");
     if (recording.without_time > 0) notes.push_back("gpu_event_without_time=" + std::to_string(recording.without_time));
 
     if (document.bytes() == 0) {
@@ -98,10 +99,10 @@ void judge(Recording& recording, const Document& document, const ByteSource& sou
 
 }   // namespace
 
-Recording read_kineto(ByteSource& source) {
+Recording read_kineto(ByteSource& source, std::size_t window) {
     Recording recording;
     recording.format = "kineto";
-    Document document{source};
+    Document document{source, window};
     bool nonfinite = false;
     bool control_chars = false;
     bool bad_utf8 = false;

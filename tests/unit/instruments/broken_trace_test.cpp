@@ -5,6 +5,7 @@
 
 #include "composed_trace.hpp"
 #include "instruments/trace/event.hpp"
+#include "instruments/trace/kineto.hpp"
 #include "instruments/trace/trace.hpp"
 
 namespace campaign::trace {
@@ -18,6 +19,10 @@ using ::testing::IsEmpty;
 class BrokenTrace : public InFolder {
 protected:
     Recording read(std::string_view content) { return *read_trace(put("t", content)); }
+    Recording read_in_windows(std::string_view content, std::size_t window) {
+        Result<ByteSource> source = ByteSource::open(put("t", content));
+        return read_kineto(*source, window);
+    }
 };
 
 TEST_F(BrokenTrace, WholeOneIsCompletePlainAndAsGzip) {
@@ -142,6 +147,52 @@ TEST_F(BrokenTrace, NestingWithoutEndNeedsNoStack) {
     const Recording recording = read(document(R"({"ph": "X", "args": {"d": )" + deep + "}}," + kernel("a", 1, 1, 1)));
     EXPECT_EQ(recording.kernels, 1U);
     EXPECT_THAT(recording.notes, IsEmpty());
+}
+
+TEST_F(BrokenTrace, IsReadTheSameInWindowsOfAnySize) {
+    const std::string whole = two_decode_steps();
+    const std::string stray =
+        document(kernel("a", 1, 1, 1) + R"(, null, 12.5, "text", }, { )" + R"({"ph": "X", "n": nan} )" + "," +
+                 kernel("b\\\"", 3, 1, 2) + "," + kernel("c", 5, 1, 3));
+    for (const std::string& content :
+         {whole, whole.substr(0, 1500), stray, gzip(stray), gzip(whole).substr(0, 300),
+          std::string{R"({"a": {"b": "c"d"}, "traceEvents": [)"} + kernel("a", 1, 1, 1) + "]}"}) {
+        const Recording want = read(content);
+        EXPECT_GE(want.kernels, 1U);
+        for (const std::size_t window : {1U, 2U, 3U, 7U, 64U, 1000U}) {
+            const Recording got = read_in_windows(content, window);
+            EXPECT_EQ(got.events, want.events) << window;
+            EXPECT_EQ(got.kernels, want.kernels) << window;
+            EXPECT_EQ(got.notes, want.notes) << window;
+            EXPECT_EQ(got.faults, want.faults) << window;
+        }
+    }
+}
+
+TEST_F(BrokenTrace, EventsThatHoldEachOtherWithoutEndAreGivenUpAndTheRestIsKept) {
+    std::string nested;
+    for (int i = 0; i < 100'000; ++i) nested += R"({"ph":)";
+    const Recording recording = read(document(kernel("a", 1, 1, 1) + "," + nested));
+    EXPECT_EQ(recording.kernels, 1U);
+    EXPECT_LT(recording.bad_events, 10'000U);
+    EXPECT_THAT(recording.notes, Contains("gave_up_within_broken_events"));
+    EXPECT_FALSE(recording.faults.empty());
+}
+
+TEST_F(BrokenTrace, AHeaderMemberLargerThanIsKeptDoesNotMakeTheTraceBroken) {
+    const std::string frames = R"({"1": ")" + std::string(2 * Document::max_event, 'f') + "\"}";
+    const Recording recording = read(R"({"traceEvents": [)" + kernel("a", 1, 1, 1) + R"(], "stackFrames": )" + frames +
+                                     R"(, "distributedInfo": {"rank": 5}})");
+    EXPECT_THAT(recording.faults, IsEmpty());
+    EXPECT_THAT(recording.notes, IsEmpty());
+    EXPECT_EQ(recording.rank, 5);
+}
+
+TEST_F(BrokenTrace, TheChecksumIsCheckedAlsoBehindWhatIsNoTrace) {
+    std::string content = gzip("hello" + std::string(100'000, ' '));
+    content[content.size() - 8] = static_cast<char>(content[content.size() - 8] ^ 1);
+    EXPECT_THAT(read(content).notes, Contains("gzip_bad_crc"));
+    EXPECT_THAT(read_in_windows(content, 3).notes, Contains("gzip_bad_crc"));
 }
 
 TEST_F(BrokenTrace, TextBehindTheDocumentIsSaid) {
