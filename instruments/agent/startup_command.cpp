@@ -31,7 +31,13 @@ json::object to_json(const startup::Progress& state) {
     object["evidence_line"] = state.evidence_line == 0 ? json::value(nullptr) : json::value(state.evidence_line);
     object["last_line"] = printable(state.last_line);
     object["runs"] = state.runs;
+    object["restarts"] = state.restarts;
+    object["restart_pending"] = state.restart_pending;
+    object["was_ready"] = state.was_ready;
     object["profiler_armed"] = state.profiler_armed;
+    json::array warnings;
+    for (const std::string& warning : state.warnings) warnings.emplace_back(warning);
+    object["warnings"] = std::move(warnings);
     return object;
 }
 
@@ -45,6 +51,7 @@ std::string sentence(const startup::Progress& state) {
     if (!state.evidence.empty())
         text += "\n  seen    line " + std::to_string(state.evidence_line) + ": " + printable(state.evidence, 300);
     if (state.evidence.empty() && !state.last_line.empty()) text += "\n  last    " + printable(state.last_line, 300);
+    for (const std::string& warning : state.warnings) text += "\n  warning " + warning;
     return text + "\n";
 }
 

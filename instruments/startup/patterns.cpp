@@ -90,6 +90,8 @@ constexpr std::array failures{
                    Phase::kv_cache},                                                             // SGLang
     FailurePattern{"failed to open GGUF file", "missing_file", Weight::cause, Phase::weights},   // llama.cpp
     FailurePattern{"[Errno 98]", "port_in_use"},
+    FailurePattern{"Address already in use", "port_in_use"},
+    FailurePattern{"failed to bind listener for OpenAI server", "bind_failed"},   // the Rust front end
     FailurePattern{"[Errno 99]", "bind_failed"},
     FailurePattern{"unrecognized arguments:", "bad_argument", Weight::cause, Phase::start},
     FailurePattern{": error: argument", "bad_argument", Weight::cause, Phase::start},
@@ -108,11 +110,37 @@ constexpr std::array failures{
     FailurePattern{"NCCL error", "nccl_error"},
     FailurePattern{"DistBackendError", "nccl_error"},
     FailurePattern{"ncclUnhandledCudaError", "nccl_error"},
+    FailurePattern{"ncclSystemError", "nccl_error"},
     FailurePattern{"died unexpectedly", "worker_died", Weight::symptom},
     FailurePattern{"WorkerProc failed to start", "worker_died", Weight::symptom},
+    FailurePattern{"WorkerProc hit an exception", "worker_died", Weight::symptom},
+    FailurePattern{"Process RustFrontend (PID", "worker_died", Weight::symptom},   // "... died with exit code 2"
     FailurePattern{"EngineCore failed to start", "engine_core_failed", Weight::echo},
     FailurePattern{"Engine core initialization failed", "engine_core_failed", Weight::echo},
     FailurePattern{"EngineCore encountered a fatal error", "engine_core_failed", Weight::echo},
+    FailurePattern{"EngineCore encountered an issue", "engine_core_failed", Weight::echo},
+    FailurePattern{"Timed out waiting for engine core processes to start", "engine_core_failed", Weight::echo},
+    FailurePattern{"Timed out waiting for engines to send initial message", "engine_core_failed", Weight::echo},   // older
+    FailurePattern{"Did not receive response from front-end process within", "engine_core_failed", Weight::echo},
+    FailurePattern{"failed to connect to engine core", "engine_core_failed", Weight::echo},   // the Rust front end
+};
+
+constexpr std::array warnings{
+    WarningPattern{"_profile HTTP/1.1\" 404", "profiler_not_enabled"},   // uvicorn's access log of start and stop
+    WarningPattern{"RPC call to execute_model timed out", "profiler_timeout", true},   // a flush longer than a step may take
+    WarningPattern{"RPC call to sample_tokens timed out", "profiler_timeout", true},
+    WarningPattern{"Failed to start profiler:", "profiler_failed"},   // only logged: HTTP says 200
+    WarningPattern{"Failed to stop profiler:", "profiler_failed"},
+    WarningPattern{"Invocation of profile method failed", "profiler_failed"},
+    WarningPattern{"Profiler was not started, nothing to stop", "profiler_not_started"},
+    WarningPattern{"No available shared memory broadcast block found", "waiting_for_workers"},   // harmless while compiling
+    WarningPattern{"generating GPU P2P access cache in", "first_p2p_check"},                     // slow, once a host
+};
+
+constexpr std::array<std::string_view, 3> armed{
+    "Profiler with mode",        // since the flag --profiler-config
+    "Torch profiling enabled",   // from 0.6 on; since 2026 only at the first start of a profile
+    "Torch profiler enabled",
 };
 
 }   // namespace
@@ -122,6 +150,13 @@ std::span<const PhasePattern> phase_patterns() {
 }
 std::span<const FailurePattern> failure_patterns() {
     return failures;
+}
+
+std::span<const WarningPattern> warning_patterns() {
+    return warnings;
+}
+std::span<const std::string_view> armed_patterns() {
+    return armed;
 }
 
 }   // namespace campaign::startup

@@ -8,7 +8,7 @@
 
 namespace campaign::startup {
 
-inline constexpr int patterns_version = 2;
+inline constexpr int patterns_version = 3;
 
 /// A line that holds `text` puts the start into `phase`, and shows whose log this is. `server` is empty where several
 /// servers write the line (uvicorn's own); `whole`: the text must be the whole message, for others quote it.
@@ -28,7 +28,17 @@ struct FailurePattern {
     Phase reached = Phase::none;   ///< a start that fails so has come at least this far
 };
 
+/// What a person should know of though the start goes on. `profiling`: only where the profiler is on.
+struct WarningPattern {
+    std::string_view text;
+    std::string_view name;
+    bool profiling = false;
+};
+
 [[nodiscard]] std::span<const PhasePattern> phase_patterns();
 [[nodiscard]] std::span<const FailurePattern> failure_patterns();
+[[nodiscard]] std::span<const WarningPattern> warning_patterns();
+/// Texts that show that the routes of the profiler are there.
+[[nodiscard]] std::span<const std::string_view> armed_patterns();
 
 }   // namespace campaign::startup

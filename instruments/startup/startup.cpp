@@ -1,5 +1,6 @@
 #include "instruments/startup/startup.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -104,6 +105,13 @@ struct Reader::Machine {
     std::string segment;            ///< of the line that is not whole yet, escapes removed
     bool cut = false;               ///< the segment was longer than is kept
     std::optional<Weight> weight;   ///< of the failure that stands
+    /// A cause that did not end the start: the server went on. It stands again when something says that the start failed.
+    struct Suspect {
+        std::string kind;
+        std::string evidence;
+        std::uint64_t line = 0;
+    };
+    std::optional<Suspect> suspect;
     std::string line_container;
     std::string container;   ///< whose lines count; empty: all
     enum class Escape { none, begun, csi, osc } escape = Escape::none;
@@ -152,6 +160,7 @@ struct Reader::Machine {
         next.server = progress.server;
         progress = std::move(next);
         weight.reset();
+        suspect.reset();
     }
 
     void enter(Phase phase) {
@@ -164,6 +173,7 @@ struct Reader::Machine {
     }
 
     void read(std::string_view line) {
+        warn(line);
         if (is_repetition(line)) return;
         Message message = message_of(line);
         // A bar redrawn by CR has its container's name only once, at the begin of the line.
@@ -180,15 +190,39 @@ struct Reader::Machine {
         if (message.text.find("/start_profile") != std::string_view::npos &&
             message.text.find("Route:") != std::string_view::npos)
             progress.profiler_armed = true;
-        for (const std::string_view said : {"Profiler with mode", "Torch profiling enabled", "Torch profiler enabled"})
+        for (const std::string_view said : armed_patterns())
             if (message.text.find(said) != std::string_view::npos) progress.profiler_armed = true;
-        if (progress.outcome == Outcome::failed) return;   // what a dying server says after its cause is no progress
+        // What a dying server says after its cause is no progress; one that reaches a later phase does not die.
+        if (progress.outcome == Outcome::failed && !lives_on(message.text)) return;
         if (constexpr std::string_view build = "build: "; message.text.starts_with(build) && progress.version.empty()) {
             const std::string number = version_in(message.text, build);   // llama.cpp
             if (number.find_first_not_of("0123456789") == std::string::npos && !number.empty())
                 progress.version = "b" + number;
         }
         phase(line, message);
+    }
+
+    void warn(std::string_view line) {
+        std::vector<std::string>& known = progress.warnings;
+        for (const WarningPattern& pattern : warning_patterns())
+            if ((!pattern.profiling || progress.profiler_armed) && line.find(pattern.text) != std::string_view::npos &&
+                std::find(known.begin(), known.end(), pattern.name) == known.end())
+                known.emplace_back(pattern.name);
+    }
+
+    bool lives_on(std::string_view text) {
+        if (progress.was_ready) return false;
+        const std::span<const PhasePattern> all = phase_patterns();
+        if (std::none_of(all.begin(), all.end(),
+                         [&](const PhasePattern& each) { return each.phase > progress.phase && fits(each, text); }))
+            return false;
+        if (weight == Weight::cause) suspect = Suspect{progress.failure_kind, progress.evidence, progress.evidence_line};
+        progress.outcome = Outcome::loading;
+        progress.failure_kind.clear();
+        progress.evidence.clear();
+        progress.evidence_line = 0;
+        weight.reset();
+        return true;
     }
 
     bool systemd(std::string_view text) {
@@ -247,6 +281,12 @@ struct Reader::Machine {
             progress.evidence = std::string{line};
             progress.evidence_line = line_number;
             weight = pattern.weight;
+            if (!cause && suspect && !progress.was_ready) {
+                progress.failure_kind = suspect->kind;
+                progress.evidence = suspect->evidence;
+                progress.evidence_line = suspect->line;
+                weight = Weight::cause;
+            }
             ++activity;
             return true;
         }

@@ -41,12 +41,12 @@ struct Progress {
     std::string last_line;                ///< last line with real progress
     std::string server;                   ///< "vllm", "sglang", "llamacpp"; "" while the log has not shown it
     std::string version;
-    int runs = 0;                   ///< starts seen
-    bool was_ready = false;         ///< this run had been ready before
-    int restarts = 0;               ///< the service manager's own count
-    bool restart_pending = false;   ///< it waits to start the server again
-    bool profiler_armed = false;    ///< the log says profiler routes are on
-    std::vector<std::string> warnings;
+    int runs = 0;                        ///< starts seen
+    bool was_ready = false;              ///< this run had been ready before
+    int restarts = 0;                    ///< the service manager's own count
+    bool restart_pending = false;        ///< it waits to start the server again
+    bool profiler_armed = false;         ///< the log says profiler routes are on
+    std::vector<std::string> warnings;   ///< of this run, each name once: "profiler_not_enabled", ...
 };
 
 /// Incremental: any split of the same bytes gives the same state. Lines end at LF; CR separates redrawn bars; escapes are

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto& a = whole.progress();
     const auto& b = pieces.progress();
     if (a.phase != b.phase || a.outcome != b.outcome || a.percent != b.percent || a.evidence != b.evidence ||
-        whole.activity() != pieces.activity())
+        a.failure_kind != b.failure_kind || a.warnings != b.warnings || whole.activity() != pieces.activity())
         std::abort();
     if (a.percent && (*a.percent < 0 || *a.percent > 100)) std::abort();
     return 0;

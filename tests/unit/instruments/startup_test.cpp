@@ -91,6 +91,79 @@ TEST(Startup, NamesTheCauseThoughTheEchoCameFirst) {
               "kv_cache_no_memory");
 }
 
+const std::string caught = "(EngineCore pid=9) ERROR FileNotFoundError: no tuned config for this device\n";
+const std::string kv_cache =
+    "(EngineCore pid=9) INFO 07-21 04:50:33 [a.py:1] GPU KV cache size: 1,234,567 tokens, Maximum concurrency ...\n";
+
+TEST(Startup, ACauseThatTheServerOutlivesIsNoFailure) {
+    EXPECT_EQ(after(loading + "\n" + caught).outcome, Outcome::failed);
+    const Progress state = after(loading + "\n" + caught + kv_cache);
+    EXPECT_EQ(state.outcome, Outcome::loading);
+    EXPECT_EQ(state.phase, Phase::kv_cache);
+    EXPECT_EQ(state.failure_kind, "");
+    EXPECT_EQ(state.evidence, "");
+    EXPECT_EQ(after(loading + "\n" + caught + "(APIServer pid=7) INFO:     Application startup complete.\n").outcome,
+              Outcome::ready);
+}
+
+TEST(Startup, ACauseThatTheServerOutlivedIsNamedWhenTheStartFailsAfterAll) {
+    const Progress state = after(loading + "\n" + caught + kv_cache + "ERROR EngineCore failed to start.\n");
+    EXPECT_EQ(state.outcome, Outcome::failed);
+    EXPECT_EQ(state.failure_kind, "missing_file");
+    EXPECT_EQ(state.evidence_line, 4U);
+    EXPECT_EQ(
+        after(loading + "\n" + caught + kv_cache + "ValueError: No available memory for the cache blocks.\n").failure_kind,
+        "kv_cache_no_memory");
+}
+
+TEST(Startup, WhatOtherRanksStillSayDoesNotUndoAFailure) {
+    EXPECT_EQ(after(loading + "\nCUDA out of memory\n(Worker_TP1 pid=4) INFO 07-21 04:50:33 [a.py:1] Loading weights took 5 "
+                              "seconds\n")
+                  .outcome,
+              Outcome::failed);
+}
+
+TEST(Startup, EachFailureHasItsKind) {
+    const auto kind = [](std::string_view line) { return after(begun + std::string{line} + "\n").failure_kind; };
+    EXPECT_EQ(kind("ERROR failed to bind listener for OpenAI server"), "bind_failed");
+    EXPECT_EQ(kind("OSError: [Errno 98] Address already in use"), "port_in_use");
+    EXPECT_EQ(kind("error while attempting to bind on ('0.0.0.0', 8000): Address already in use"), "port_in_use");
+    EXPECT_EQ(kind("torch.distributed.DistBackendError: ncclSystemError: a call failed"), "nccl_error");
+    EXPECT_EQ(kind("ERROR WorkerProc hit an exception."), "worker_died");
+    EXPECT_EQ(kind("ERROR Process RustFrontend (PID: 77) died with exit code 2"), "worker_died");
+    EXPECT_EQ(kind("TimeoutError: Timed out waiting for engine core processes to start."), "engine_core_failed");
+    EXPECT_EQ(kind("ERROR failed to connect to engine core"), "engine_core_failed");
+    EXPECT_EQ(kind("usage: vllm serve\nvllm: error: unrecognized arguments: --frob"), "bad_argument");
+}
+
+TEST(Startup, WarnsOfWhatAProfileDidWrongOnceEach) {
+    const std::string not_there =
+        "(APIServer pid=7) INFO:     127.0.0.1:5 - \"POST /start_profile HTTP/1.1\" 404 Not Found\n";
+    EXPECT_EQ(after(ready + not_there + not_there).warnings, std::vector<std::string>{"profiler_not_enabled"});
+    const std::string slow = "ERROR TimeoutError: RPC call to sample_tokens timed out.\n";
+    EXPECT_TRUE(after(ready + slow).warnings.empty()) << "no profiler, so not its fault";
+    const std::string armed = "WARNING 07-21 04:40:13 [a.py:1] Profiler with mode 'torch' is enabled in the API server.\n";
+    EXPECT_EQ(after(begun + armed + slow).warnings, std::vector<std::string>{"profiler_timeout"});
+    EXPECT_TRUE(after(begun + armed + slow + "Failed to stop profiler: x\n" + kv_cache + begun).warnings.empty())
+        << "a new run";
+}
+
+TEST(Startup, IsReadyAtTheRustFrontEndsLine) {
+    EXPECT_EQ(after(loading + "\nINFO OpenAI server is ready to accept requests bind_address=0.0.0.0:8000\n").outcome,
+              Outcome::ready);
+}
+
+TEST(Startup, ADraftModelsBarBeginsAgain) {
+    const Progress state =
+        after(loading +
+              "\nINFO 07-21 04:48:33 [a.py:1] Loading drafter model...\n\rLoading safetensors checkpoint shards:   0% "
+              "Completed | 0/1 [00:00<?, ?it/s]\n");
+    EXPECT_EQ(state.phase, Phase::weights);
+    EXPECT_EQ(state.percent, 0);
+    EXPECT_EQ(state.shards_total, 1);
+    EXPECT_FALSE(state.phase_left_s.has_value());
+}
+
 TEST(Startup, AWarningOrARequestsErrorIsNoFailure) {
     EXPECT_EQ(after(begun + "WARNING 07-21 04:40:14 [a.py:1] retrying after CUDA out of memory\n").outcome,
               Outcome::loading);
