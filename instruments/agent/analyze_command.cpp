@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "instruments/agent/analysis_table.hpp"
 #include "instruments/agent/commands.hpp"
 #include "instruments/agent/each_command.hpp"
 #include "instruments/agent/write_file.hpp"
@@ -15,11 +16,6 @@ using Files = std::vector<std::filesystem::path>;
 /// No device and no answer: the analysis failed, and says why.
 bool nothing_read(const json::object& analysis) {
     return analysis.at("ranks").as_array().empty();
-}
-
-std::string text_at(const json::object& object, std::string_view key) {
-    const json::value& value = object.at(key);
-    return value.is_string() ? std::string{value.as_string()} : std::string{};
 }
 
 }   // namespace
@@ -50,11 +46,10 @@ int analyze_command(Words words, std::ostream& out, std::ostream& err) {
             return failed;
         }
     }
-    if (as_json || target.empty()) {
+    if (as_json) {
         out << text;
     } else {
-        const std::string answer = text_at(analysis, "answer");
-        out << (answer.empty() ? "no answer: " + text_at(analysis, "cannot_answer") : answer) << '\n';
+        out << for_people(analysis);
     }
     return nothing_read(analysis) ? failed : as_asked;
 }

@@ -69,6 +69,33 @@ TEST_F(AgentCommand, AnalyzeWritesTheResultAndSaysTheAnswer) {
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder_}, {}), 2) << "no temporary file stays behind";
 }
 
+TEST_F(AgentCommand, AnalyzeShowsPeopleATableAndProgramsTheObject) {
+    const std::string file = put("a.json", two_decode_steps(1, 2));
+    EXPECT_EQ(call({"analyze", file}), 0);
+    EXPECT_EQ(out_.str(),
+              R"(all-reduce: 60.0 µs of 100 µs a decode step over 2 operations (60.0 %)
+  note    1 of 2 ranks are missing: 0
+
+rank 1, device 0: 7 kernels, busy 0.70 of 0.90 ms
+  steps: 2 decode, 1 prefill, 0 mixed; a decode step takes 100.0 us (p90 100.0)
+  category                                       us a step  n a step  of busy
+  comm.allreduce                                      60.0       2.0   60.0 %
+  gemm                                                40.0       1.0   40.0 %
+  kernel                                         us a step  n a step  of busy
+  void vllm::cross_device_reduc...loat16, 8>()        60.0       2.0   60.0 %
+  nvjet_tst_64x8                                      40.0       1.0   40.0 %
+)");
+    EXPECT_EQ(call({"analyze", "--json", file}), 0);
+    EXPECT_EQ(string_at(*parse_json(out_.str(), "analysis"), "schema"), "campaign.trace/1");
+}
+
+TEST_F(AgentCommand, AnalyzeOfABrokenFileSaysWhatIsWrongWithIt) {
+    EXPECT_EQ(call({"analyze", put("cut.json", two_decode_steps().substr(0, 900))}), 0);
+    EXPECT_THAT(out_.str(), HasSubstr("broken  cut.json: the list of events is cut off"));
+    EXPECT_EQ(call({"analyze", folder_ / "absent.json"}), 1);
+    EXPECT_THAT(out_.str(), HasSubstr("cannot read"));
+}
+
 TEST_F(AgentCommand, AnalyzeThatFailedSaysWhyInTheResult) {
     const std::filesystem::path result = folder_ / "result.json";
     EXPECT_EQ(call({"analyze", "--out", result, folder_ / "absent.json"}), 1);
