@@ -21,10 +21,11 @@ namespace {
 constexpr std::size_t plan_limit = 10 * 1024 * 1024;
 
 Error file_error(const std::string& what, int code) {
-    const ErrorKind kind = code == ENOENT   ? ErrorKind::not_found
-                           : code == EACCES ? ErrorKind::refused
-                           : code == ENOSPC ? ErrorKind::disk_full
-                                            : ErrorKind::io;
+    const ErrorKind kind = code == ENOENT                                              ? ErrorKind::not_found
+                           : code == EACCES                                            ? ErrorKind::refused
+                           : code == ENOSPC                                            ? ErrorKind::disk_full
+                           : code == EISDIR || code == ENOTDIR || code == ENAMETOOLONG ? ErrorKind::usage
+                                                                                       : ErrorKind::io;
     return Error{kind, what, std::strerror(code), "", ""};
 }
 

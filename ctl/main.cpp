@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);   // a reader that leaves early ends a write, not us
     try {
         const std::vector<std::string> arguments(argv + 1, argv + argc);
-        auto parsed = parse_options(arguments);
+        auto parsed = parse_options(arguments, look_at_terminal("auto").out.width);
         if (const Leave* leave = std::get_if<Leave>(&parsed)) {
             put(leave->out);
             put_error(leave->err);

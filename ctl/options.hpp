@@ -30,6 +30,7 @@ struct Options {
     std::string action;              ///< artifacts: "" or "get"
     std::string what;                ///< artifacts get: SHA-256, its beginning, or a name
     std::string output;              ///< -o
+    bool man = false;                ///< help: the man page
     std::vector<std::string> rest;   ///< load, analyze, startup, check: everything after the verb
 };
 
@@ -40,9 +41,10 @@ struct Leave {
     std::string err;   ///< for stderr: what was wrong, and what may have been meant. It is never run.
 };
 
-[[nodiscard]] std::variant<Options, Leave> parse_options(const std::vector<std::string>& arguments);
+/// `width`: of the terminal that help is shown on.
+[[nodiscard]] std::variant<Options, Leave> parse_options(const std::vector<std::string>& arguments, std::size_t width = 80);
 
-/// Every verb, for completions and for tests.
+/// Every first word.
 [[nodiscard]] std::vector<std::string> verbs();
 
 }   // namespace campaign::ctl

@@ -134,7 +134,8 @@ std::string render_explain(const json::value& explained, const Style& style, boo
         sheet.hang(front, front.size(), changes);
         if (const std::string otherwise = text_at(phase, "if_impossible"); !otherwise.empty())
             sheet.field("", "if impossible: " + otherwise, 6);
-        if (const std::string source = text_at(phase, "downtime_source"); !source.empty())
+        const bool restarts = downtime_text(member(phase, "downtime_s")) != "0";
+        if (const std::string source = text_at(phase, "downtime_source"); restarts && !source.empty())
             sheet.field("", "downtime: " + source, 6);
         for (const json::value& candidate : list_at(phase, "candidates")) {
             if (text_at(candidate, "method") == text_at(phase, "method")) continue;

@@ -66,6 +66,8 @@ Words phase_words(const json::value& data) {
         ' ', Tone::plain,
         with_detail("phase " + text_at(data, "subject") + " " + state + (method.empty() ? "" : " (" + method + ")"), data)};
     if (state == "running") words.sign = '>';
+    if (state == "queued")
+        words.text += words.text.find(':') == std::string::npos ? ": its restart is allowed and comes next" : "";
     if (state == "done") words.sign = '=';
     if (state == "pivoted" || state == "skipped") words.sign = '~';
     if (state == "deferred") words.sign = '!';

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "ctl/complete.hpp"
 #include "ctl/confirm.hpp"
 #include "ctl/render.hpp"
 
@@ -98,6 +100,37 @@ Exit version(Session& session) {
     });
 }
 
+/// The members `key` of the objects in `list` of an answer; nothing where there is no answer.
+std::vector<std::string> members_of(const Result<json::value>& view, std::string_view list, std::string_view key) {
+    std::vector<std::string> found;
+    const json::value* all = view ? member(*view, list) : nullptr;
+    if (all == nullptr || !all->is_array()) return found;
+    for (const json::value& one : all->get_array()) {
+        const std::string name = ascii(string_at(one, key).value_or(""));
+        if (!name.empty() && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+    }
+    return found;
+}
+
+/// What the shell's completion asks. It says nothing about failures: a person is typing.
+Exit completions(Session& session) {
+    Client& client = session.client;
+    const Names names = [&client](Takes takes, const std::string& campaign, const std::string& decision) {
+        if (takes == Takes::campaign) return members_of(client.get("/v1/status"), "campaigns", "name");
+        if (campaign.empty()) return std::vector<std::string>{};
+        if (takes == Takes::artifact)
+            return members_of(client.get(campaign_target(campaign, "/artifacts")), "artifacts", "name");
+        if (takes == Takes::decision) return members_of(client.get(campaign_target(campaign)), "decisions", "label");
+        return members_of(client.get(campaign_target(campaign, "/decisions/" + percent_encode(decision))), "candidates",
+                          "method");
+    };
+    const Completion completion = complete(session.options.rest, names);
+    std::string text;
+    for (const std::string& word : completion.words) text += word + "\n";
+    put(text + (completion.files ? ":files\n" : ""));
+    return Exit::as_asked;
+}
+
 }   // namespace
 
 std::string campaign_target(const std::string& name, const std::string& rest) {
@@ -133,6 +166,7 @@ Exit run(Session& session) {
     if (verb == "plan schema") return plan_schema(session);
     if (verb == "explain") return explain_code(session);
     if (verb == "version") return version(session);
+    if (verb == complete_verb) return completions(session);
     return instrument(session);
 }
 

@@ -470,7 +470,11 @@ api::Actions::Answer Supervisor::resume(std::string name, std::optional<std::str
     if (row->ended) co_return Error{ErrorKind::conflict, name + " has ended already", "it is " + row->state, "", ""};
     if (!as) {
         poke(row->id);
-        co_return said("looking again");
+        if (row->state == "waiting")
+            co_return said(name + " waits " + (row->state_detail.empty() ? "for a person" : row->state_detail) +
+                           ": resume does not answer that. campaignctl status " + name + " shows the choices");
+        co_return said(row->state == "in_doubt" ? "looking again"
+                                                : name + " is " + row->state + ", nothing is in doubt: looking again");
     }
     if (*as != "done" && *as != "not-done") co_return Error{ErrorKind::usage, "--as takes done or not-done", "", *as, ""};
     const Result<std::vector<storage::StepRow>> steps = world_.journal.reader().steps(row->id);

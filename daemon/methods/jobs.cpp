@@ -243,7 +243,7 @@ class ClearJob final : public JobStep {
 public:
     using JobStep::JobStep;
     [[nodiscard]] std::string name() const override { return "clear-job"; }
-    [[nodiscard]] std::string title() const override { return "remove the traces of " + job_.name; }
+    [[nodiscard]] std::string title() const override { return "remove what " + job_.name + " left on the host"; }
     [[nodiscard]] Effect effect() const override { return Effect::converge; }
     Async<Outcome> act(Scope&, const json::object&) override {
         host::Job job = job_;

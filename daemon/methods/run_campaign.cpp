@@ -74,7 +74,9 @@ private:
             }
             progress.choice = *choice;
             if (!choice->chosen || choice->mode != engine::Mode::production) {
-                const std::string state = choice->chosen || !choice->deferred.empty() ? "deferred" : "skipped";
+                const std::string state = choice->chosen              ? "queued"   // its restart is allowed and comes next
+                                          : !choice->deferred.empty() ? "deferred"
+                                                                      : "skipped";
                 co_await mark(progress, state, chosen_word(progress), {}, choice->why_not_deeper);
                 if (state == "skipped") {
                     progress.failure = Error{ErrorKind::unavailable, "no method can answer " + progress.phase->name,

@@ -88,6 +88,10 @@ TEST(Options, HelpIsAnAnswer) {
     EXPECT_THAT(refused({"wait", "--help"}).out, HasSubstr("--timeout"));
     EXPECT_THAT(refused({"help", "cancel"}).out, HasSubstr("--yes"));
     for (const std::string& verb : verbs()) EXPECT_THAT(help.out, HasSubstr(verb));
+    EXPECT_THAT(refused({"help", "plan", "explain"}).out, HasSubstr("--commands"));
+    EXPECT_THAT(refused({"help", "plan", "explian"}).err, HasSubstr("did you mean plan explain?"));
+    EXPECT_THAT(refused({"help", "plan"}).out, HasSubstr("plan check"));
+    EXPECT_THAT(refused({"plan", "explain"}).err, HasSubstr("campaignctl help plan explain"));
 }
 
 }   // namespace
