@@ -29,7 +29,7 @@ trap finish EXIT
 
 socket=$state/api.sock
 "$testhost" lab -- "$bin/campaignd" --state-dir "$state" --socket "$socket" --ssh-config "/run/testhost$TESTHOST_ID/ssh_config" \
-  --agent "$bin/campaign-agent" --log-level warn 2>"$state/daemon.log" &
+  --agent "$bin/campaign-agent" --log-level warn </dev/null >"$state/daemon.log" 2>&1 &
 daemon=$!
 ctl() { "$bin/campaignctl" --socket "$socket" "$@"; }
 for _ in {1..100}; do [ ! -S "$socket" ] || break; sleep 0.1; done
