@@ -11,7 +11,8 @@ constexpr std::string_view help =
     "campaign-agent load SPEC.json RESULT.json         measure a server under load\n"
     "campaign-agent analyze --out RESULT.json FILE...  where a decode step goes, from the traces of all ranks\n"
     "campaign-agent check FILE...                      is a trace whole?\n"
-    "campaign-agent startup [--json] FILE              what a server's start-up log says (-: standard input)\n"
+    "campaign-agent startup [--json] [--now T] [--year Y] [--follow] FILE\n"
+    "                                                  what a server's start-up log says (-: standard input)\n"
     "campaign-agent version\n";
 
 }   // namespace

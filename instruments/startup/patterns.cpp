@@ -134,7 +134,10 @@ constexpr std::array warnings{
     WarningPattern{"Invocation of profile method failed", "profiler_failed"},
     WarningPattern{"Profiler was not started, nothing to stop", "profiler_not_started"},
     WarningPattern{"No available shared memory broadcast block found", "waiting_for_workers"},   // harmless while compiling
-    WarningPattern{"generating GPU P2P access cache in", "first_p2p_check"},                     // slow, once a host
+    WarningPattern{"cudaMalloc failed: out of memory", "gpu_memory_short", false, true},   // llama.cpp; it may go on without
+    WarningPattern{"ggml_cuda_init: failed to initialize CUDA", "no_gpu", false, true},    // llama.cpp goes on with the CPU
+    WarningPattern{"warning: no usable GPU found", "no_gpu", false, true},                 // llama.cpp
+    WarningPattern{"generating GPU P2P access cache in", "first_p2p_check"},               // slow, once a host
 };
 
 constexpr std::array<std::string_view, 3> armed{
@@ -143,8 +146,22 @@ constexpr std::array<std::string_view, 3> armed{
     "Torch profiler enabled",
 };
 
+constexpr std::array<std::string_view, 8> stops{
+    "[shutdown] API server: shutdown triggered",   // vLLM's launcher
+    "Shutting down",                               // uvicorn, also on SIGTERM
+    "Finished server process [",                   // uvicorn
+    "SIGTERM received. signum=",                   // SGLang
+    "Gracefully exiting...",                       // SGLang
+    "Received signal 15",                          // trtllm-serve
+    "operator(): operator(): cleaning up before exit...",
+    "llama_server: cleaning up before exit...",
+};
+
 }   // namespace
 
+std::span<const std::string_view> stop_patterns() {
+    return stops;
+}
 std::span<const PhasePattern> phase_patterns() {
     return phases;
 }

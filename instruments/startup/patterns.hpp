@@ -33,11 +33,14 @@ struct WarningPattern {
     std::string_view text;
     std::string_view name;
     bool profiling = false;
+    bool degrades = false;   ///< the server comes up, but with less than it was told to
 };
 
 [[nodiscard]] std::span<const PhasePattern> phase_patterns();
 [[nodiscard]] std::span<const FailurePattern> failure_patterns();
 [[nodiscard]] std::span<const WarningPattern> warning_patterns();
+/// How a message begins that says: told to stop, or gone in order.
+[[nodiscard]] std::span<const std::string_view> stop_patterns();
 /// Texts that show that the routes of the profiler are there.
 [[nodiscard]] std::span<const std::string_view> armed_patterns();
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "instruments/startup/stamp.hpp"
+
 namespace campaign::startup {
 
 enum class Phase {
@@ -45,9 +47,23 @@ struct Progress {
     bool was_ready = false;              ///< this run had been ready before
     int restarts = 0;                    ///< the service manager's own count
     bool restart_pending = false;        ///< it waits to start the server again
+    bool degraded = false;               ///< it came up without something that it wanted (memory for a part, a GPU)
     bool profiler_armed = false;         ///< the log says profiler routes are on
+    std::optional<int> exit_status;      ///< of this run's end, as the log tells it; 128 + N: killed by signal N
     std::vector<std::string> warnings;   ///< of this run, each name once: "profiler_not_enabled", ...
+    // Times as the log's lines carry them; a line without one has that of the line before it.
+    Stamp began;        ///< the run's first
+    Stamp last;         ///< of any line
+    Stamp progressed;   ///< of the last line that was progress
+    Stamp became_ready;
+    bool silent_end = true;   ///< the log's last line was progress, no repeated remark
 };
+
+/// The newest SGLang release on the day of a log that names none: an estimate, for releases up to 0.4.10 only. "" else.
+[[nodiscard]] std::string sglang_release_of(const Stamp& began, int year);
+
+/// The text with U+FFFD for what is no UTF-8, else as it is.
+[[nodiscard]] std::string as_utf8(std::string_view text);
 
 /// Incremental: any split of the same bytes gives the same state. Lines end at LF; CR separates redrawn bars; escapes are
 /// removed.

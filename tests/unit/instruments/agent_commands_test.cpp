@@ -1,7 +1,9 @@
 #include "instruments/agent/commands.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <sstream>
 
@@ -124,6 +126,37 @@ TEST_F(AgentCommand, StartupSaysWhereAServerStands) {
     EXPECT_EQ(call({"startup", "--json", log}), 0);
     EXPECT_EQ(string_at(*parse_json(out_.str(), "state"), "outcome"), "ready");
     EXPECT_EQ(call({"startup", folder_ / "absent"}), 1);
+}
+
+TEST_F(AgentCommand, StartupTellsTheAgeAndTheLoadByTheLogsOwnTimes) {
+    const std::string ready = put("log",
+                                  "INFO 08-18 14:11:41 [a.py:1] vLLM server version 0.25.0\n"
+                                  "INFO 08-18 14:12:41 [b.py:2] Starting to load model m...\n"
+                                  "INFO:     Application startup complete.\n");
+    EXPECT_EQ(call({"startup", "--json", "--now", "1787062401", "--year", "2026", ready}), 0);
+    const json::value seen = *parse_json(out_.str(), "state");
+    EXPECT_EQ(number_at(seen, "load_seconds"), 60.0);
+    EXPECT_EQ(string_at(seen, "engine_version"), "0.25.0");
+    EXPECT_EQ(int_at(seen, "progress_percent"), 100);
+    EXPECT_EQ(string_at(seen, "evidence_line"), "INFO:     Application startup complete.");
+    EXPECT_EQ(call({"startup", "--year", "soon", ready}), 2);
+    EXPECT_EQ(call({"startup", "--colour", ready}), 2);
+    EXPECT_EQ(call({"startup", ready, ready}), 2);
+}
+
+TEST_F(AgentCommand, StartupCallsALoadStalledAfterAQuarterOfAnHourOfRepeatedRemarks) {
+    const std::string log =
+        put("log",
+            "INFO 08-18 14:00:00 [a.py:1] vLLM server version 0.25.0\n"
+            "INFO 08-18 14:00:10 [b.py:2] vLLM is using nccl==2.27\n"
+            "INFO 08-18 14:16:00 [c.py:3] No available shared memory broadcast block found in 60 seconds.\n");
+    struct timespec times[2] = {{1787062560, 0}, {1787062560, 0}};   // 2026-08-18 14:16:00 UTC
+    ASSERT_EQ(::utimensat(AT_FDCWD, log.c_str(), times, 0), 0);
+    EXPECT_EQ(call({"startup", "--json", "--now", "1787062561", "--year", "2026", log}), 0);
+    const json::value seen = *parse_json(out_.str(), "state");
+    EXPECT_EQ(string_at(seen, "outcome"), "stalled");
+    EXPECT_EQ(number_at(seen, "last_activity_seconds"), 951.0);
+    EXPECT_EQ(string_at(seen, "failure_kind"), std::nullopt);
 }
 
 TEST_F(AgentCommand, AWrittenFileReplacesTheOldOneWhole) {

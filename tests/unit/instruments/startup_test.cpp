@@ -226,6 +226,52 @@ TEST(Startup, OtherServersAreToldFromVllm) {
     EXPECT_EQ(sglang.server, "sglang");
 }
 
+TEST(Startup, AServerThatWasToldToStopHasNotFailed) {
+    const Progress state =
+        after(ready +
+              "(APIServer pid=7) INFO 07-21 05:00:00 [launcher.py:1] [shutdown] API server: shutdown triggered\n"
+              "(EngineCore pid=9) ERROR 07-21 05:00:01 [x.py:1] Worker proc VllmWorker-0 died unexpectedly\n");
+    EXPECT_EQ(state.outcome, Outcome::stopped);
+    EXPECT_EQ(state.phase, Phase::serving);
+    EXPECT_EQ(state.failure_kind, "");
+}
+
+TEST(Startup, SystemdTellsTheEndOfARunThatNamedNoCause) {
+    const std::string front = "2026-05-23T08:01:38+00:00 gpu systemd[1]: ";
+    const Progress died = after(begun + front + "v.service: Main process exited, code=killed, status=9/KILL\n" + front +
+                                "v.service: Failed with result 'signal'.\n");
+    EXPECT_EQ(died.outcome, Outcome::failed);
+    EXPECT_EQ(died.exit_status, 137);
+    EXPECT_EQ(died.failure_kind, "");
+    const Progress stopped = after(begun + front + "Stopping v.service - vLLM...\n" + front +
+                                   "v.service: Main process exited, code=exited, status=143/n/a\n" + front +
+                                   "v.service: Failed with result 'exit-code'.\n" + front + "Stopped v.service - vLLM.\n");
+    EXPECT_EQ(stopped.outcome, Outcome::stopped);
+}
+
+TEST(Startup, TimesAreThoseOfTheLinesInAnyForm) {
+    const auto at = [](std::string_view line) { return message_of(line).stamp.seconds(2026); };
+    const double there = 1785154273;   // 2026-07-27 12:11:13 UTC
+    EXPECT_EQ(at("INFO 07-27 12:11:13 [a.py:1] x"), there);
+    EXPECT_EQ(at("(EngineCore pid=9) INFO 07-27 12:11:13 [a.py:1] x"), there);
+    EXPECT_EQ(at("[2026-07-27 12:11:13 TP0] x"), there);
+    EXPECT_EQ(at("[07/27/2026-12:11:13] [TRT-LLM] [I] x"), there);
+    EXPECT_EQ(at("Jul 27 12:11:13 gpu python3[12]: x"), there);
+    EXPECT_EQ(at("2026-07-27T14:11:13+02:00 gpu python3[12]: INFO 01-01 00:00:00 [a.py:1] x"), there);
+    EXPECT_EQ(at("2026-07-27T12:11:13.500Z x"), there + 0.5);
+    EXPECT_EQ(at("2026-07-27 12:11:13,250\tINFO worker.py:1 -- x"), there + 0.25);
+    EXPECT_EQ(at("1.02.466.031 I srv x"), 62.466031);
+    EXPECT_EQ(at("no time at all"), std::nullopt);
+    EXPECT_EQ(at("INFO 13-45 12:11:13 [a.py:1] x"), std::nullopt);
+}
+
+TEST(Startup, ALoadOverNewYearIsNotNegative) {
+    const Stamp from = message_of("INFO 12-31 23:59:50 [a.py:1] x").stamp;
+    const Stamp to = message_of("INFO 01-01 00:00:20 [a.py:1] x").stamp;
+    EXPECT_EQ(seconds_between(from, to, 2026), 30.0);
+    EXPECT_EQ(seconds_between(from, Stamp{Stamp::Form::relative, "0.00.100.000"}, 2026), std::nullopt);
+}
+
 TEST(MessageOf, TakesOffWhatOthersPutBefore) {
     const auto text = [](std::string_view line) { return std::string{message_of(line).text}; };
     EXPECT_EQ(
