@@ -192,7 +192,8 @@ std::vector<Command> make_table() {
                      "generate load and measure, without the daemon",
                      "",
                      {},
-                     {{"campaignctl load --help", "its own options"}},
+                     {{"campaignctl load http://127.0.0.1:8000 --model m --concurrency 1,8,32", "three levels, a table"},
+                      {"campaignctl load --help", "its own options"}},
                      true});
     table.push_back({"analyze",
                      Group::instruments,

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view help =
     "campaign-agent load SPEC.json RESULT.json         measure a server under load\n"
+    "campaign-agent load URL --model NAME [OPTION...]  the same by options: campaign-agent load --help\n"
     "campaign-agent analyze --out RESULT.json FILE...  where a decode step goes, from the traces of all ranks\n"
     "campaign-agent check FILE...                      is a trace whole?\n"
     "campaign-agent startup [--json] [--now T] [--year Y] [--follow] FILE\n"
