@@ -28,6 +28,10 @@ void Recorder::bytes(std::string_view received, Stamp at) {
     now_ = at;
     http_.feed(received, *this);
     if (http_.has_head() && !record_.http_status) body({});
+    if (finished_) {   // by [DONE]: what came with it in this read says nothing about the answer, only about the connection
+        transport_failed_ = transport_failed_ || !http_.fault().empty();
+        return;
+    }
     if (!http_.fault().empty()) {
         fail(http_.fault(), at, http_.fault_detail());
         transport_failed_ = true;
@@ -92,8 +96,7 @@ void Recorder::body(std::string_view bytes) {
     }
 }
 
-void Recorder::event(std::string_view data, Stamp at) {
-    if (record_.done_seen) return;
+bool Recorder::event(std::string_view data, Stamp at) {
     const EventFacts& facts = reader_.read(data);
     switch (facts.kind) {
         case EventFacts::Kind::done:
@@ -101,20 +104,21 @@ void Recorder::event(std::string_view data, Stamp at) {
             record_.stream_end = at;
             judge(at);
             finished_ = true;
-            return;
+            return false;
         case EventFacts::Kind::bad_json:
             fail("bad_json", at, "an event is not a JSON object: " + printable(data.substr(0, 120), 120));
-            return;
-        case EventFacts::Kind::error: fail("inband_error", at, facts.error.message, facts.error.code); return;
+            return true;
+        case EventFacts::Kind::error: fail("inband_error", at, facts.error.message, facts.error.code); return true;
         case EventFacts::Kind::chunk: break;
     }
     if (facts.usage) record_.usage = facts.usage;
-    if (!facts.has_choices) return;
+    if (!facts.has_choices) return true;
     if (!record_.first_choice) record_.first_choice = at;
     if (facts.bears_token()) token(facts, at);
-    if (facts.finish_reason.empty()) return;
+    if (facts.finish_reason.empty()) return true;
     record_.finish_reason = printable(facts.finish_reason, 64);
     if (is_failure(facts.finish_reason)) fail("inband_error", at, "finish_reason=" + record_.finish_reason);
+    return true;
 }
 
 void Recorder::token(const EventFacts& facts, Stamp at) {

@@ -35,7 +35,7 @@ private:
     static constexpr std::size_t max_text_bytes = 1U << 20U;
 
     void body(std::string_view bytes) override;
-    void event(std::string_view data, Stamp at) override;
+    bool event(std::string_view data, Stamp at) override;
     void token(const EventFacts& facts, Stamp at);
     void fail(std::string_view failure_class, Stamp at, std::string message = {}, json::value code = nullptr);
     void body_ended(Stamp at);

@@ -4,7 +4,7 @@ namespace campaign::load {
 
 void SseParser::feed(std::string_view bytes, Stamp at, SseSink& sink) {
     last_at_ = at;
-    while (!bytes.empty() && !overflowed_) {
+    while (!bytes.empty() && !overflowed_ && !stopped_) {
         if (after_cr_) {
             after_cr_ = false;
             if (bytes.front() == '\n') {
@@ -35,7 +35,7 @@ void SseParser::feed(std::string_view bytes, Stamp at, SseSink& sink) {
 }
 
 void SseParser::finish(SseSink& sink) {
-    if (overflowed_) return;
+    if (overflowed_ || stopped_) return;
     if (!partial_.empty()) line(partial_, last_at_, sink);
     partial_.clear();
     dispatch(sink);
@@ -64,7 +64,7 @@ void SseParser::line(std::string_view text, Stamp at, SseSink& sink) {
 }
 
 void SseParser::dispatch(SseSink& sink) {
-    if (have_data_) sink.event(data_, data_at_);
+    if (have_data_ && !stopped_) stopped_ = !sink.event(data_, data_at_);
     data_.clear();
     have_data_ = false;
 }

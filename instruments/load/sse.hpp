@@ -10,11 +10,12 @@ namespace campaign::load {
 /// Nanoseconds after the last byte of the request was given to the kernel, on the monotonic clock.
 using Stamp = std::int64_t;
 
-/// Receives one event's data. `at` is the stamp of the read that brought the end of its last `data:` line.
+/// Receives one event's data. `at` is the stamp of the read that brought the end of its last `data:` line. False: the stream
+/// is over, whatever else was read with it.
 class SseSink {
 public:
     virtual ~SseSink() = default;
-    virtual void event(std::string_view data, Stamp at) = 0;
+    virtual bool event(std::string_view data, Stamp at) = 0;
 };
 
 class SseParser {
@@ -43,6 +44,7 @@ private:
     bool first_line_ = true;
     bool after_cr_ = false;
     bool overflowed_ = false;
+    bool stopped_ = false;
 };
 
 }   // namespace campaign::load

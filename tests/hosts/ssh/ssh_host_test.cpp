@@ -155,8 +155,9 @@ TEST_F(SshHostTest, SixtyCommandsAtOnceAllEndWithTheirOwnAnswer) {
 }
 
 TEST_F(SshHostTest, ASmallMaxSessionsIsLearntAndNoCommandIsLost) {
-    // Restarted, not reloaded: systemctl answers when sshd listens again, while after a reload's SIGHUP it may still be about to
-    // close its socket, and the first connection is refused. The start limit is cleared, so that the test may run again and again.
+    // Restarted, not reloaded: systemctl answers when sshd listens again, while after a reload's SIGHUP it may still be
+    // about to close its socket, and the first connection is refused. The start limit is cleared, so that the test may run
+    // again and again.
     on_host("echo MaxSessions 3 > /etc/ssh/sshd_config.d/00-few.conf && systemctl reset-failed ssh; systemctl restart ssh");
     int ended = 0;
     std::vector<std::string> wrong;

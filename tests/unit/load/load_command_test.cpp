@@ -116,9 +116,10 @@ Answer three_tokens() {
     Answer answer;
     const std::string token = R"(data: {"choices":[{"text":"a"}]})"
                               "\n\n";
-    answer.segments = {{1, token},
-                       {3, token + token + "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":8,\"completion_tokens\":3}}\n\n"},
-                       {4, "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n"}};
+    answer.segments = {
+        {1, token},
+        {3, token + token + "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":8,\"completion_tokens\":3}}\n\n"},
+        {4, "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n"}};
     answer.end_at_ms = 4;
     return answer;
 }
@@ -165,7 +166,8 @@ TEST_F(LoadCommand, ARunOfFailuresIsNoSuccessAndItsReasonIsShown) {
 
 TEST_F(LoadCommand, WhatCannotBeWrittenIsSaidBeforeARequestIsSent) {
     const ReplayServer server(three_tokens());
-    EXPECT_EQ(call({"http://127.0.0.1:" + std::to_string(server.port()), "--model", "m", "--requests-out", path("no/r")}), 1);
+    EXPECT_EQ(call({"http://127.0.0.1:" + std::to_string(server.port()), "--model", "m", "--requests-out", path("no/r")}),
+              1);
     EXPECT_THAT(err_.str(), HasSubstr("cannot be written to"));
     EXPECT_TRUE(server.requests().empty());
 }

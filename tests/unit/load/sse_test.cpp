@@ -10,9 +10,10 @@ namespace {
 struct Seen final : SseSink {
     std::vector<std::string> events;
     std::vector<Stamp> stamps;
-    void event(std::string_view data, Stamp at) override {
+    bool event(std::string_view data, Stamp at) override {
         events.emplace_back(data);
         stamps.push_back(at);
+        return data != "last";
     }
 };
 
@@ -24,6 +25,17 @@ Events parse(std::string_view text, std::size_t step) {
     for (std::size_t i = 0; i < text.size(); i += step) parser.feed(text.substr(i, step), static_cast<Stamp>(i), seen);
     parser.finish(seen);
     return seen.events;
+}
+
+TEST(Sse, NothingBehindTheLastEventIsLookedAt) {
+    for (const std::size_t step : {1U, 3U, 100U}) {
+        EXPECT_EQ(parse("data: a\n\ndata: last\n\ndata: b\n\n: x\n\ndata: c", step), (Events{"a", "last"})) << step;
+    }
+    SseParser parser;
+    Seen seen;
+    parser.feed("data: last\n\n: comment\n\n" + std::string(9U << 20U, 'x'), 1, seen);
+    EXPECT_EQ(parser.comments(), 0U);
+    EXPECT_FALSE(parser.overflowed());
 }
 
 struct Case {
