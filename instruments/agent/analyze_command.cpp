@@ -38,16 +38,23 @@ int analyze_command(Words words, std::ostream& out, std::ostream& err) {
     }
     if (files.empty()) return wrong_usage(err, "analyze needs at least one trace file");
 
-    const json::object analysis = trace::analyze(files);
-    const std::string text = pretty(analysis) + "\n";
+    json::object full;
+    json::object analysis;
+    if (as_json) {
+        trace::Analysis both = trace::analyze_in_full(files);
+        full = std::move(both.full);
+        analysis = std::move(both.brief);
+    } else {
+        analysis = trace::analyze(files);
+    }
     if (!target.empty()) {
-        if (const Result<void> written = write_whole(target, text); !written) {
+        if (const Result<void> written = write_whole(target, pretty(analysis) + "\n"); !written) {
             err << describe(written.error()) << '\n';
             return failed;
         }
     }
     if (as_json) {
-        out << text;
+        out << pretty(full) << '\n';
     } else {
         out << for_people(analysis);
     }

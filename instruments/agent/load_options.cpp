@@ -46,7 +46,8 @@ constexpr std::array<Option, 20> options = {{
 }};
 
 Error wrong(std::string what, std::string next = {}) {
-    return Error{ErrorKind::usage, std::move(what), "", "", next.empty() ? "campaignctl load --help shows the options" : next};
+    return Error{ErrorKind::usage, std::move(what), "", "",
+                 next.empty() ? "campaignctl load --help shows the options" : next};
 }
 
 std::optional<std::int64_t> whole(std::string_view text) {
@@ -139,7 +140,8 @@ Result<LoadAsked> read_load_options(std::span<const std::string> words) {
             continue;
         }
         if (only_words || !word.starts_with('-')) {
-            if (asked.spec.contains("url")) return wrong("one server at a time: '" + printable(word, 100) + "' is a second URL");
+            if (asked.spec.contains("url"))
+                return wrong("one server at a time: '" + printable(word, 100) + "' is a second URL");
             asked.spec["url"] = word;
             continue;
         }
@@ -165,8 +167,7 @@ Result<LoadAsked> read_load_options(std::span<const std::string> words) {
     }
     if (!asked.spec.contains("url") && !asked.spec.contains("unix_socket"))
         return wrong("load needs the server's URL", "like campaignctl load http://127.0.0.1:8000 --model NAME");
-    if (!asked.spec.contains("model"))
-        return wrong("load needs --model", "its name stands in the answer of GET /v1/models");
+    if (!asked.spec.contains("model")) return wrong("load needs --model", "its name stands in the answer of GET /v1/models");
     if (!asked.spec.contains("concurrency") && !asked.spec.contains("auto")) asked.spec["concurrency"] = json::array{1};
     // Who counts requests means those; a warm-up is what was asked for, and the result says how many there were.
     if (!asked.spec.contains("warmup_requests")) asked.spec["warmup_requests"] = 0;
@@ -174,7 +175,8 @@ Result<LoadAsked> read_load_options(std::span<const std::string> words) {
 }
 
 const char* load_help() {
-    return "campaignctl load URL --model NAME [OPTION...]      a server that speaks OpenAI's API, e.g. http://127.0.0.1:8000\n"
+    return "campaignctl load URL --model NAME [OPTION...]      a server that speaks OpenAI's API, e.g. "
+           "http://127.0.0.1:8000\n"
            "campaignctl load SPEC.json RESULT.json            as the file says (docs/agent-files.md)\n"
            "\n"
            "What is sent\n"

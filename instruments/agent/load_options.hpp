@@ -10,10 +10,10 @@
 namespace campaign::agent {
 
 struct LoadAsked {
-    json::object spec;         ///< campaign.load-spec/1, not yet checked: parse_spec owns what a number may be
-    std::string requests_out;  ///< one JSON object a line for each request; "" for none
-    std::string result_out;    ///< campaign.load/1; "" for none
-    bool as_json = false;      ///< campaign.load/1 on stdout instead of the table
+    json::object spec;          ///< campaign.load-spec/1, not yet checked: parse_spec owns what a number may be
+    std::string requests_out;   ///< one JSON object a line for each request; "" for none
+    std::string result_out;     ///< campaign.load/1; "" for none
+    bool as_json = false;       ///< campaign.load/1 on stdout instead of the table
 };
 
 /// `words`: a URL and options, in any order; "--name value" and "--name=value" are the same. Errors: usage, with the nearest

@@ -7,8 +7,8 @@
 
 namespace campaign::agent {
 
-/// From campaign.load/1: a row for each level, the plateau, what failed and what to know about the figures. 80 columns; notes
-/// may be longer.
+/// From campaign.load/1: a row for each level, the plateau, what failed and what to know about the figures. 80 columns;
+/// notes may be longer.
 [[nodiscard]] std::string load_table(const json::object& result);
 /// One line of the run's progress; "" where the event has nothing for people.
 [[nodiscard]] std::string progress_line(const json::object& event);

@@ -6,27 +6,39 @@
 #include <string>
 #include <string_view>
 
+#include "instruments/trace/json_scan.hpp"
+#include "instruments/trace/time_digits.hpp"
+
 namespace campaign::trace {
 
-/// Values as they stand in the text (strings without their quotes); valid as long as the text.
+/// Members as they stand in the text; of a repeated one the last. Valid as long as the text.
 struct EventFacts {
-    std::string_view phase;      ///< "X": a span
-    std::string_view category;   ///< "kernel", ...
-    std::string name;            ///< escapes resolved
-    std::string_view start;      ///< µs
-    std::string_view duration;   ///< µs
-    std::string_view process;
-    std::string_view device;                   ///< args.device
-    std::optional<std::int64_t> correlation;   ///< args.correlation
-    bool nonfinite = false;                    ///< it held NaN or Infinity, which JSON does not know
-    bool control_chars = false;                ///< it held control characters within a string
+    Token phase;      ///< "X": a span
+    Token category;   ///< "kernel", ...
+    Token name;
+    Token start;      ///< µs
+    Token duration;   ///< µs
+    Token process;
+    Token thread;
+    Token device;        ///< args.device
+    Token stream;        ///< args.stream
+    Token correlation;   ///< args.correlation
 };
 
-/// Nothing when the text is no object of JSON. NaN, Infinity and control characters in strings are let pass: Kineto writes
-/// them. Values nested deeper than args are not looked at.
-[[nodiscard]] std::optional<EventFacts> read_event(std::string_view text);
+/// The event at the scan's place, to its closing brace. Not `ok`: the facts mean nothing.
+[[nodiscard]] Scan read_event(JsonScan& scan, EventFacts& facts);
 
-/// Every sequence is well formed UTF-8.
-[[nodiscard]] bool valid_utf8(std::string_view text);
+/// A time as a trace may write it: an integer, a decimal, or either in quotes. Nothing for everything else, and for what
+/// does not fit.
+[[nodiscard]] std::optional<Nanoseconds> time_of(const Token& token);
+
+/// A scalar as a label, as Python's str() has it: `absent` and null are "None", true is "True", numbers are their text.
+[[nodiscard]] std::string label(const Token& token);
+
+/// Equal for two scalars that are the same value: 7 and "7" are not. Empty for absent and null.
+[[nodiscard]] std::string identity(const Token& token);
+
+/// The value where it is an integer of 64 bits.
+[[nodiscard]] std::optional<std::int64_t> integer(const Token& token);
 
 }   // namespace campaign::trace

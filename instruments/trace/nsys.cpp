@@ -72,8 +72,20 @@ std::string_view text_of(sqlite3_stmt* row, int column) {
 std::int64_t process_of(std::int64_t global) {
     return (global >> 24) & 0xFFFFFF;
 }
-std::int64_t launch_key(std::int64_t process, std::int64_t correlation) {
-    return (process << 36) | (correlation & 0xFFFFFFFFFLL);
+/// Of a row: NULL is a value of its own, not 0.
+std::int64_t launch_key(sqlite3_stmt* row, int global, int correlation) {
+    const auto absent = [row](int column) { return sqlite3_column_type(row, column) == SQLITE_NULL; };
+    const std::int64_t process = absent(global) ? 0x1000000 : process_of(sqlite3_column_int64(row, global));
+    const std::int64_t id = absent(correlation) ? 0xFFFFFFFFFLL : sqlite3_column_int64(row, correlation) & 0xFFFFFFFFFLL;
+    return (process << 36) | id;
+}
+/// A number as a label; NULL is "None".
+std::string_view label_of(sqlite3_stmt* row, int column) {
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? "None" : text_of(row, column);
+}
+std::string process_label(sqlite3_stmt* row, int column) {
+    if (sqlite3_column_type(row, column) == SQLITE_NULL) return "None";
+    return std::to_string(process_of(sqlite3_column_int64(row, column)));
 }
 
 class Export {
@@ -103,11 +115,11 @@ private:
     void work(const std::string& table, Kind kind) {
         if (!database_.has_table(table)) return;
         const bool kernel = kind == Kind::kernel && strings_;
-        const std::string query = "SELECT w.start, w.end, w.deviceId, w.correlationId, w.globalPid, " +
+        const std::string query = "SELECT w.start, w.end, w.deviceId, w.correlationId, w.globalPid, w.streamId, " +
                                   std::string{kernel ? "substr(s.value,1,16384)" : "''"} + " FROM " + table + " w" +
                                   (kernel ? " LEFT JOIN StringIds s ON s.id = w.demangledName" : "");
         const std::string_view plain = kind == Kind::memcpy ? "memcpy" : "memset";
-        database_.each(query, [&](sqlite3_stmt* row) { add(row, kind, kind == Kind::kernel ? text_of(row, 5) : plain); });
+        database_.each(query, [&](sqlite3_stmt* row) { add(row, kind, kind == Kind::kernel ? text_of(row, 6) : plain); });
     }
     void add(sqlite3_stmt* row, Kind kind, std::string_view name) {
         ++recording_.events;
@@ -118,8 +130,9 @@ private:
             ++recording_.negative;
             event.end = event.start;
         }
-        event.launch = launch_key(process_of(sqlite3_column_int64(row, 4)), sqlite3_column_int64(row, 3));
-        event.device = recording_.names.id(text_of(row, 2));
+        event.launch = launch_key(row, 4, 3);
+        event.device = recording_.names.id(label_of(row, 2));
+        event.stream = recording_.names.id(label_of(row, 5));
         event.name = recording_.names.id(name);
         event.kind = kind;
         if (kind == Kind::kernel) ++recording_.kernels;
@@ -131,30 +144,28 @@ private:
         std::unordered_map<std::int64_t, bool> seen;
         for (const GpuEvent& event : recording_.gpu) seen[event.launch] = true;
         database_.each(
-            "SELECT start, end, deviceId, correlationId, globalPid, 'CUDA Graph ' || graphId FROM "
+            "SELECT start, end, deviceId, correlationId, globalPid, streamId, 'CUDA Graph ' || coalesce(graphId, 'None') "
+            "FROM "
             "CUPTI_ACTIVITY_KIND_GRAPH_TRACE WHERE start <> 0",
             [&](sqlite3_stmt* row) {
-                if (seen.contains(launch_key(process_of(sqlite3_column_int64(row, 4)), sqlite3_column_int64(row, 3))))
-                    return;
-                add(row, Kind::kernel, text_of(row, 5));
+                if (!seen.contains(launch_key(row, 4, 3))) add(row, Kind::kernel, text_of(row, 6));
             });
     }
     void launches() {
         if (!database_.has_table("CUPTI_ACTIVITY_KIND_RUNTIME")) return;
         const std::string query = std::string{"SELECT r.start, r.correlationId, r.globalTid, "} +
-                                  (strings_ ? "coalesce(s.value LIKE '%GraphLaunch%', 0)" : "0") +
+                                  (strings_ ? "coalesce(instr(s.value, 'GraphLaunch') > 0, 0)" : "0") +
                                   " FROM CUPTI_ACTIVITY_KIND_RUNTIME r" +
                                   (strings_ ? " LEFT JOIN StringIds s ON s.id = r.nameId" : "");
         database_.each(query, [&](sqlite3_stmt* row) {
-            const std::int64_t process = process_of(sqlite3_column_int64(row, 2));
-            recording_.launches[launch_key(process, sqlite3_column_int64(row, 1))] = Launch{
-                sqlite3_column_int64(row, 0), recording_.names.id(std::to_string(process)), sqlite3_column_int(row, 3) != 0};
+            recording_.launches[launch_key(row, 2, 1)] = Launch{
+                sqlite3_column_int64(row, 0), recording_.names.id(process_label(row, 2)), sqlite3_column_int(row, 3) != 0};
         });
     }
     /// Only ranges that may be a server's steps; 59 is push/pop, 60 start/end.
     void annotations(const std::string& table) {
         const bool by_id = strings_ && database_.has_column(table, "textId");
-        const std::string text = by_id ? "coalesce(n.text, s.value)" : "n.text";
+        const std::string text = by_id ? "coalesce(nullif(n.text, ''), s.value)" : "n.text";
         const std::string query = "SELECT n.start, n.end, n.globalTid, substr(" + text + ",1,4096) FROM " + table + " n" +
                                   (by_id ? " LEFT JOIN StringIds s ON s.id = n.textId" : "") +
                                   " WHERE n.end IS NOT NULL AND n.eventType IN (59, 60) AND (" + text +
@@ -164,7 +175,7 @@ private:
             kept.start = sqlite3_column_int64(row, 0);
             kept.end = sqlite3_column_int64(row, 1);
             kept.name = recording_.names.id(text_of(row, 3));
-            kept.process = recording_.names.id(std::to_string(process_of(sqlite3_column_int64(row, 2))));
+            kept.process = recording_.names.id(process_label(row, 2));
             recording_.annotations.push_back(kept);
         });
     }

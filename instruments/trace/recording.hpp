@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,7 @@ struct GpuEvent {
     std::int64_t launch = no_launch;   ///< key of the launching call
     std::uint32_t name = 0;
     std::uint32_t device = 0;   ///< a name: "0"
+    std::uint32_t stream = 0;   ///< a name: "7"; of its device
     Kind kind = Kind::kernel;
 
     [[nodiscard]] Nanoseconds duration() const { return end - start; }
@@ -68,6 +70,9 @@ struct Recording {
     std::vector<GpuEvent> gpu;
     std::unordered_map<std::int64_t, Launch> launches;
     std::vector<Annotation> annotations;
+    bool is_object = true;   ///< Kineto: the document is an object; false: a bare list of events
+    std::map<std::string, std::string, std::less<>> header;   ///< Kineto: some members beside the events, as JSON text
+    std::uint64_t bytes = 0;                                  ///< Kineto: of the text, inflated
     std::optional<std::int64_t> rank;
     std::optional<std::int64_t> world_size;
     std::uint64_t events = 0;   ///< of any sort, those not kept too

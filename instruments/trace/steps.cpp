@@ -36,7 +36,8 @@ std::optional<StepName> vllm_step(std::string_view rest) {
         if (!fresh || !take(old, "_cached_")) return std::nullopt;
         const auto cached = take_number(old);
         if (!cached || !old.empty()) return std::nullopt;
-        return StepName{StepFamily::execute_context, kind_of(*fresh, *cached), *fresh == 0};
+        StepName step{StepFamily::execute_context, kind_of(*fresh, *cached), *fresh == 0, {}, fresh, cached, {}, {}};
+        return step;
     }
     if (take_number(rest) && !take(rest, "_")) return std::nullopt;
     if (!take(rest, "context_")) return std::nullopt;
@@ -47,7 +48,7 @@ std::optional<StepName> vllm_step(std::string_view rest) {
     take(rest, ")_generation_");
     const auto generation = take_number(rest);
     if (!generation || !rest.starts_with('(')) return std::nullopt;
-    return StepName{StepFamily::execute_context, kind_of(*context, *generation), false};
+    return StepName{StepFamily::execute_context, kind_of(*context, *generation), false, {}, context, generation, {}, {}};
 }
 
 std::optional<StepName> sglang_step(std::string_view rest) {
@@ -57,11 +58,15 @@ std::optional<StepName> sglang_step(std::string_view rest) {
         word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
     if (word.empty()) return std::nullopt;
-    StepName step{StepFamily::sglang, StepKind::unknown, false};
+    StepName step;
+    step.family = StepFamily::sglang;
+    step.batch = 0;
+    if (std::string_view after = rest.substr(word.size()); take(after, " bs=")) step.batch = take_number(after).value_or(0);
     if (word == "decode" || word == "target_verify") step.kind = StepKind::decode;
     if (word == "prefill" || word == "extend") step.kind = StepKind::prefill;
     if (word == "mixed") step.kind = StepKind::mixed;
     if (word == "idle") step.kind = StepKind::empty;
+    if (step.kind == StepKind::unknown || step.kind == StepKind::empty) step.phase = word;
     return step;
 }
 
@@ -108,8 +113,25 @@ std::vector<std::uint32_t> steps_of_gpu_windows(const std::vector<Annotation>& c
 std::optional<StepName> step_from_name(std::string_view name) {
     if (take(name, "execute_")) return vllm_step(name);
     if (take(name, "step[")) return sglang_step(name);
-    if (take(name, "ProfilerStep#") && take_number(name)) return StepName{StepFamily::profiler, StepKind::unknown, false};
-    return std::nullopt;
+    if (!take(name, "ProfilerStep#")) return std::nullopt;
+    const auto number = take_number(name);
+    if (!number) return std::nullopt;
+    StepName step;
+    step.family = StepFamily::profiler;
+    step.number = number;
+    return step;
+}
+
+std::string StepName::phase_text() const {
+    if (!phase.empty()) return phase;
+    switch (kind) {
+        case StepKind::decode: return "decode";
+        case StepKind::prefill: return "prefill";
+        case StepKind::mixed: return "mixed";
+        case StepKind::empty: return "empty";
+        case StepKind::unknown: break;
+    }
+    return "unknown";
 }
 
 Steps assign_steps(const Recording& recording) {
@@ -136,9 +158,13 @@ Steps assign_steps(const Recording& recording) {
     const auto by_start = [](const Annotation& a, const Annotation& b) { return a.start < b.start; };
     std::stable_sort(cpu.begin(), cpu.end(), by_start);
     std::stable_sort(gpu.begin(), gpu.end(), by_start);
+    result.on_cpu = !cpu.empty();
+    std::map<std::uint32_t, std::uint32_t> place;   // of a name's meaning
     for (const Annotation& each : cpu.empty() ? gpu : cpu) {
         const StepName& step = meaning.at(each.name);
-        result.steps.push_back(Step{each.name, step.kind, each.start});
+        const auto [at, fresh] = place.emplace(each.name, static_cast<std::uint32_t>(result.meanings.size()));
+        if (fresh) result.meanings.push_back(step);
+        result.steps.push_back(Step{each.name, step.kind, each.start, each.end - each.start, at->second});
         result.likely = result.likely || (step.likely && step.kind == StepKind::decode);
     }
 

@@ -4,30 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "instruments/trace/categories.hpp"
 #include "instruments/trace/intervals.hpp"
 
 namespace campaign::trace {
 namespace {
-
-/// Category of each name, found once.
-class Categories {
-public:
-    Categories(const Recording& recording, const Taxonomy& taxonomy)
-        : recording_{recording}, taxonomy_{taxonomy}, known_(recording.names.size()) {}
-
-    std::string_view of(const GpuEvent& event) {
-        if (event.kind == Kind::memcpy) return "memcpy";
-        if (event.kind == Kind::memset) return "memset";
-        std::string_view& category = known_[event.name];
-        if (category.empty()) category = taxonomy_.category(recording_.names.text(event.name));
-        return category;
-    }
-
-private:
-    const Recording& recording_;
-    const Taxonomy& taxonomy_;
-    std::vector<std::string_view> known_;
-};
 
 struct Piece {
     std::uint32_t step = Steps::none;

@@ -1,11 +1,14 @@
 #include "instruments/trace/trace.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "instruments/trace/file_view.hpp"
 #include "instruments/trace/kineto.hpp"
 #include "instruments/trace/nsys.hpp"
+#include "instruments/trace/ranks.hpp"
 #include "instruments/trace/report.hpp"
 
 namespace campaign::trace {
@@ -37,6 +40,9 @@ struct Capture {
     std::vector<std::optional<std::int64_t>> file_ranks;
     std::optional<std::int64_t> world_size;
     Held held;
+    bool in_full = false;
+    json::array views;
+    std::map<std::int64_t, RankCollectives> collectives;
 
     void add(const std::filesystem::path& file) {
         json::object entry;
@@ -49,6 +55,7 @@ struct Capture {
             entry["rank"] = nullptr;
             entry["complete"] = false;
             entry["notes"] = texts({recording.error().what + ": " + recording.error().why});
+            if (in_full) views.emplace_back(entry);
             files.emplace_back(std::move(entry));
             return;
         }
@@ -60,15 +67,26 @@ struct Capture {
         said.insert(said.end(), recording->notes.begin(), recording->notes.end());
         if (recording->negative > 0)
             said.push_back("negative durations, counted as 0: " + std::to_string(recording->negative));
-        add(*recording, rank, said);
+        const Steps steps = assign_steps(*recording);
+        add(*recording, steps, rank, said);
         entry["notes"] = texts(said);
+        if (in_full) {
+            json::object view = file_view(*recording, steps, taxonomy);
+            view["name"] = entry["name"];
+            view["sha256"] = entry["sha256"];
+            view["bytes"] = entry["bytes"];
+            view["complete"] = entry["complete"];
+            view["said"] = entry["notes"];
+            views.emplace_back(std::move(view));
+            if (rank && !recording->gpu.empty()) collectives.insert_or_assign(*rank, collectives_of(*recording, taxonomy));
+        }
         files.emplace_back(std::move(entry));
     }
 
-    void add(const Recording& recording, std::optional<std::int64_t> rank, std::vector<std::string>& said) {
+    void add(const Recording& recording, const Steps& steps, std::optional<std::int64_t> rank,
+             std::vector<std::string>& said) {
         file_ranks.push_back(rank);
         if (recording.world_size) world_size = std::max(world_size.value_or(0), *recording.world_size);
-        const Steps steps = assign_steps(recording);
         held.nsys = held.nsys || recording.format == "nsys-sqlite";
         held.annotated = held.annotated || steps.family != StepFamily::none;
         held.marks_kinds =
@@ -86,6 +104,28 @@ struct Capture {
             devices.push_back(RankSummary{rank, std::move(device)});
     }
 };
+
+/// Takes the files' entries out of the capture.
+json::object brief(Capture& capture) {
+    std::stable_sort(capture.devices.begin(), capture.devices.end(),
+                     [](const RankSummary& a, const RankSummary& b) { return a.rank < b.rank; });
+    Answer answered = answer(capture.devices, capture.held);
+    std::vector<std::string> notes = rank_notes(capture.file_ranks, capture.world_size);
+    notes.insert(notes.end(), answered.notes.begin(), answered.notes.end());
+
+    json::object result;
+    result["schema"] = "campaign.trace/1";
+    result["tool"] = "campaign-agent " CAMPAIGN_VERSION;
+    result["taxonomy"] = taxonomy_version;
+    result["files"] = std::move(capture.files);
+    json::array ranks;
+    for (const RankSummary& each : capture.devices) ranks.emplace_back(to_json(each));
+    result["ranks"] = std::move(ranks);
+    result["answer"] = answered.answer ? json::value(*answered.answer) : json::value(nullptr);
+    result["cannot_answer"] = answered.cannot_answer ? json::value(*answered.cannot_answer) : json::value(nullptr);
+    result["notes"] = texts(notes);
+    return result;
+}
 
 }   // namespace
 
@@ -111,23 +151,21 @@ json::object check(const std::filesystem::path& file) {
 json::object analyze(std::span<const std::filesystem::path> files) {
     Capture capture;
     for (const std::filesystem::path& file : files) capture.add(file);
-    std::stable_sort(capture.devices.begin(), capture.devices.end(),
-                     [](const RankSummary& a, const RankSummary& b) { return a.rank < b.rank; });
-    Answer answered = answer(capture.devices, capture.held);
-    std::vector<std::string> notes = rank_notes(capture.file_ranks, capture.world_size);
-    notes.insert(notes.end(), answered.notes.begin(), answered.notes.end());
+    return brief(capture);
+}
 
-    json::object result;
-    result["schema"] = "campaign.trace/1";
-    result["tool"] = "campaign-agent " CAMPAIGN_VERSION;
-    result["taxonomy"] = taxonomy_version;
-    result["files"] = std::move(capture.files);
-    json::array ranks;
-    for (const RankSummary& each : capture.devices) ranks.emplace_back(to_json(each));
-    result["ranks"] = std::move(ranks);
-    result["answer"] = answered.answer ? json::value(*answered.answer) : json::value(nullptr);
-    result["cannot_answer"] = answered.cannot_answer ? json::value(*answered.cannot_answer) : json::value(nullptr);
-    result["notes"] = texts(notes);
+Analysis analyze_in_full(std::span<const std::filesystem::path> files) {
+    Capture capture;
+    capture.in_full = true;
+    for (const std::filesystem::path& file : files) capture.add(file);
+    Analysis result;
+    result.brief = brief(capture);
+    json::object& full = result.full;
+    full["schema"] = "campaign.analysis/1";
+    for (const char* const same : {"tool", "taxonomy", "answer", "cannot_answer", "notes"}) full[same] = result.brief[same];
+    full["files"] = std::move(capture.views);
+    full["ranks"] = capture.collectives.size() > 1 ? json::value(compare_ranks(capture.collectives)) : json::value(nullptr);
+    full["decode"] = result.brief["ranks"];
     return result;
 }
 

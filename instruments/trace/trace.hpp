@@ -19,4 +19,11 @@ namespace campaign::trace {
 /// campaign.trace/1 over the files of one capture, one rank each. Files that cannot be read are in it with complete false.
 [[nodiscard]] json::object analyze(std::span<const std::filesystem::path> files);
 
+struct Analysis {
+    json::object brief;   ///< campaign.trace/1
+    json::object full;    ///< campaign.analysis/1: every file by itself (file_view.hpp), and the ranks compared
+};
+/// Both, from one reading of the files.
+[[nodiscard]] Analysis analyze_in_full(std::span<const std::filesystem::path> files);
+
 }   // namespace campaign::trace

@@ -88,7 +88,24 @@ rank 1, device 0: 7 kernels, busy 0.70 of 0.90 ms
   nvjet_tst_64x8                                      40.0       1.0   40.0 %
 )");
     EXPECT_EQ(call({"analyze", "--json", file}), 0);
-    EXPECT_EQ(string_at(*parse_json(out_.str(), "analysis"), "schema"), "campaign.trace/1");
+    EXPECT_EQ(string_at(*parse_json(out_.str(), "analysis"), "schema"), "campaign.analysis/1");
+}
+
+TEST_F(AgentCommand, AnalyzeGivesProgramsEveryFileByItselfAndTheRanksCompared) {
+    const std::string one = put("rank0.json", two_decode_steps());
+    std::string later = two_decode_steps();
+    EXPECT_EQ(call({"analyze", "--json", "--out", folder_ / "brief.json", one}), 0);
+    EXPECT_EQ(string_at(*parse_json(text(folder_ / "brief.json"), "brief"), "schema"), "campaign.trace/1");
+    const json::value full = *parse_json(out_.str(), "analysis");
+    const json::value& file = full.at("files").at(0);
+    EXPECT_EQ(string_at(file, "format"), "kineto");
+    EXPECT_EQ(int_at(file.at("events"), "kernel"), 7);
+    const json::value& device = file.at("devices").at("0");
+    EXPECT_EQ(int_at(device, "busy_ns"), 700'000);
+    EXPECT_EQ(int_at(device, "idle_ns"), 200'000);
+    EXPECT_EQ(int_at(device.at("categories").at("comm.allreduce"), "n"), 4);
+    EXPECT_EQ(file.at("steps").as_array().size(), 3U);
+    EXPECT_TRUE(full.at("ranks").is_null());
 }
 
 TEST_F(AgentCommand, AnalyzeOfABrokenFileSaysWhatIsWrongWithIt) {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "composed_trace.hpp"
-#include "instruments/trace/event.hpp"
 #include "instruments/trace/kineto.hpp"
 #include "instruments/trace/trace.hpp"
+#include "instruments/trace/utf8.hpp"
 
 namespace campaign::trace {
 namespace {
@@ -196,7 +196,54 @@ TEST_F(BrokenTrace, TheChecksumIsCheckedAlsoBehindWhatIsNoTrace) {
 }
 
 TEST_F(BrokenTrace, TextBehindTheDocumentIsSaid) {
-    EXPECT_THAT(read(two_decode_steps() + "}").faults, ElementsAre("the JSON is not closed"));
+    EXPECT_THAT(read(two_decode_steps() + "}").faults, ElementsAre("the JSON is damaged outside of its events"));
+}
+
+TEST_F(BrokenTrace, ANumberMayBeTheVeryLastThingBeforeTheBrace) {
+    const Recording recording = read(R"({"traceEvents": [], "displayTimeUnit": "ms", "schemaVersion": 1})");
+    EXPECT_THAT(recording.notes, IsEmpty());
+    EXPECT_EQ(recording.header.at("schemaVersion"), "1");
+}
+
+TEST_F(BrokenTrace, BehindAMemberWithAWrongChecksumTheNextOneIsRead) {
+    const std::string text = two_decode_steps();
+    std::string first = gzip(text.substr(0, 700));
+    first[first.size() - 7] = static_cast<char>(first[first.size() - 7] ^ 1);
+    const Recording recording = read(first + gzip(text.substr(700)));
+    EXPECT_THAT(recording.notes, ElementsAre("gzip_bad_crc"));
+    EXPECT_EQ(recording.kernels, read(text).kernels);
+}
+
+TEST_F(BrokenTrace, CommasThatAreMissingOrTooManyMakeItNoJsonButLoseNoEvent) {
+    const std::string event = R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2})";
+    for (const std::string& between : {std::string{" "}, std::string{",,"}}) {
+        const Recording recording = read(R"({"traceEvents":[)" + event + between + event + "]}");
+        EXPECT_THAT(recording.notes, ElementsAre("invalid_json")) << between;
+        EXPECT_EQ(recording.kernels, 2U) << between;
+    }
+}
+
+TEST_F(BrokenTrace, OfTwoListsTheLastCountsInJsonAndTheFirstInWhatIsNone) {
+    const std::string two = R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":2}],)"
+                            R"("traceEvents":[{"ph":"X","cat":"kernel","name":"b","ts":1,"dur":2},{"ph":"i"}]})";
+    EXPECT_EQ(read(two).events, 2U);
+    EXPECT_EQ(read(two + "x").events, 1U);
+}
+
+TEST_F(BrokenTrace, CorrelationIdsOfEveryKindAreTold) {
+    const auto kernel = [](const std::string& id) {
+        return R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2,"args":{"correlation":)" + id + "}}";
+    };
+    const auto launch = [](const std::string& id) {
+        return R"({"ph":"X","cat":"cuda_runtime","name":"l","ts":0,"dur":1,"args":{"correlation":)" + id + "}}";
+    };
+    const Recording recording = read("[" + launch("\"1\"") + "," + launch("36893488147419103232") + "," + kernel("1") + "," +
+                                     kernel("\"1\"") + "," + kernel("36893488147419103232") + "," + kernel("null") + "]");
+    ASSERT_EQ(recording.gpu.size(), 4U);
+    EXPECT_FALSE(recording.launches.contains(recording.gpu[0].launch));
+    EXPECT_TRUE(recording.launches.contains(recording.gpu[1].launch));
+    EXPECT_TRUE(recording.launches.contains(recording.gpu[2].launch));
+    EXPECT_EQ(recording.gpu[3].launch, no_launch);
 }
 
 TEST_F(BrokenTrace, WhatIsNoTraceIsSaidToBeNone) {
