@@ -187,12 +187,26 @@ std::vector<Command> make_table() {
                      "",
                      {{.name = "CODE", .value = "", .text = "as P012", .into = &Options::file, .required = true}},
                      {{"campaignctl explain P012", ""}}});
+    table.push_back(
+        {"adapt",
+         Group::plans,
+         "how a unit's server would be given its profiler",
+         "Decides from files, without a host: DIR holds show.txt (systemctl show UNIT), bus.json (ExecStartEx by busctl "
+         "--json=short), proc.json (pid, ppid, argv, env of the unit's processes) and ask.json (want: torch or nsys, "
+         "server_version, plan).",
+         {{.name = "--from",
+           .value = "DIR",
+           .text = "the folder with what was seen of the unit",
+           .into = &Options::file,
+           .takes = Takes::file,
+           .required = true}},
+         {{"campaignctl adapt --from seen/", "the drop-in, or why there can be none"}}});
     table.push_back({"load",
                      Group::instruments,
                      "generate load and measure, without the daemon",
                      "",
                      {},
-                     {{"campaignctl load http://127.0.0.1:8000 --model m --concurrency 1,8,32", "three levels, a table"},
+                     {{"campaignctl load http://h:8000 --model m", "a table for people"},
                       {"campaignctl load --help", "its own options"}},
                      true});
     table.push_back({"analyze",

@@ -165,6 +165,7 @@ Exit run(Session& session) {
     if (verb == "plan explain") return plan_explain(session);
     if (verb == "plan schema") return plan_schema(session);
     if (verb == "explain") return explain_code(session);
+    if (verb == "adapt") return adapt_unit(session);
     if (verb == "version") return version(session);
     if (verb == complete_verb) return completions(session);
     return instrument(session);

@@ -22,6 +22,7 @@ struct Session {
 [[nodiscard]] Exit plan_explain(Session& session);
 [[nodiscard]] Exit plan_schema(Session& session);
 [[nodiscard]] Exit explain_code(Session& session);
+[[nodiscard]] Exit adapt_unit(Session& session);
 [[nodiscard]] Exit watch(Session& session);
 [[nodiscard]] Exit wait(Session& session);
 [[nodiscard]] Exit logs(Session& session);

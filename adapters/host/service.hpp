@@ -55,7 +55,7 @@ struct Baseline {
 
     // What render needs to know beside it.
     std::string server_kind;                      ///< "vllm", ...; "" when the program is not a known one
-    std::string how;                              ///< direct, shell, wrapper, container; process: direct
+    std::string how;                              ///< direct, shell, wrapper, container, detached; process: direct
     std::string exec_path;                        ///< the program of configured_argv as the manager resolves it
     std::vector<std::string> exec_flags;          ///< ignore-failure, no-env-expand, privileged, ...
     std::string unit_type;                        ///< simple, notify, oneshot, ...

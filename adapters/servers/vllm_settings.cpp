@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace campaign::servers::vllm {
@@ -88,6 +89,18 @@ bool has_profiler_option(const std::vector<std::string>& argv) {
     });
 }
 
+bool torch_profiler_on(const std::string& version, const std::vector<std::string>& argv,
+                       const std::vector<std::string>& environment_names) {
+    std::string profiler = option(argv, {"--profiler-config.profiler"}).value_or("");
+    if (const auto config = option(argv, {profiler_option}); config && profiler.empty()) {
+        const Result<json::value> parsed = parse_json(*config, "--profiler-config");
+        if (parsed) profiler = string_at(*parsed, "profiler").value_or("");
+    }
+    if (!profiler.empty()) return profiler == "torch";
+    const auto known = parse_version(version);
+    return known && *known < variables_surely_work_below && has_name(environment_names, "VLLM_TORCH_PROFILER_DIR");
+}
+
 Parallelism parallelism(const std::vector<std::string>& argv) {
     const auto size = [&](const std::vector<std::string_view>& names) {
         int value = 1;
@@ -123,15 +136,13 @@ Result<ProfilerSetting> torch_setting(const std::string& version, const std::str
     if (!known || *known < variables_surely_gone_from) {
         setting.environment["VLLM_TORCH_PROFILER_DIR"] = trace_dir;
         setting.environment["VLLM_TORCH_PROFILER_WITH_STACK"] = "0";
-        setting.environment["VLLM_TORCH_PROFILER_RECORD_SHAPES"] = "1";
         setting.environment["VLLM_TORCH_PROFILER_DISABLE_ASYNC_LLM"] = "1";
     }
     const bool option_present = has_profiler_option(argv);
     if (!known || *known >= variables_surely_work_below || option_present) {
         const std::string dotted = std::string{profiler_option} + ".";
         setting.arguments = {dotted + "profiler=torch", dotted + "torch_profiler_dir=" + trace_dir,
-                             dotted + "torch_profiler_with_stack=false", dotted + "torch_profiler_record_shapes=true",
-                             dotted + "ignore_frontend=true"};
+                             dotted + "torch_profiler_with_stack=false", dotted + "ignore_frontend=true"};
     }
     replace_present(setting, argv);
     return setting;

@@ -19,6 +19,11 @@ struct Version {
 /// Is `--profiler-config` there, in one argument or dotted?
 [[nodiscard]] bool has_profiler_option(const std::vector<std::string>& argv);
 
+/// The server as it runs has a torch profiler: its options name one, or for a version that still reads them, its variables
+/// do.
+[[nodiscard]] bool torch_profiler_on(const std::string& version, const std::vector<std::string>& argv,
+                                     const std::vector<std::string>& environment_names);
+
 struct Parallelism {
     int tensor = 1;
     int pipeline = 1;

@@ -319,6 +319,7 @@ private:
         const bool keeps_old = value("KillMode") == "process" || value("KillMode") == "none";
         const bool background = server_ != nullptr && baseline_.how != "container" && value("Type") == "oneshot";
         if (background || (server_ != nullptr && keeps_old && server_->pid != baseline_.state.main_pid)) {
+            baseline_.how = "detached";
             obstacle("detached",
                      unit_ +
                          " launches the server in the background and does not stop it; a restart would start a second one "

@@ -141,8 +141,7 @@ TEST(VllmSettings, FollowTheVersion) {
     }
     EXPECT_EQ(with("0.24.0").arguments,
               (List{"--profiler-config.profiler=torch", "--profiler-config.torch_profiler_dir=/t",
-                    "--profiler-config.torch_profiler_with_stack=false",
-                    "--profiler-config.torch_profiler_record_shapes=true", "--profiler-config.ignore_frontend=true"}));
+                    "--profiler-config.torch_profiler_with_stack=false", "--profiler-config.ignore_frontend=true"}));
     EXPECT_EQ(with("0.24.0").environment.at("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"), "7200");
     EXPECT_FALSE(vllm::torch_setting("0.24.0", "relative", argv));
 }
