@@ -100,5 +100,23 @@ TEST(Intervals, AFractionOfANanosecondIsNotLost) {
     EXPECT_EQ(got[2].exclusive, 0);
 }
 
+/// docs/trace-analysis.md, in microseconds there.
+TEST(Attribution, TheExampleOfTheDocumentation) {
+    constexpr std::uint32_t gemm = 0, all_reduce = 1, norm = 2;
+    const std::vector<Owned> work{{{0, 10}, gemm}, {{14, 20}, gemm}, {{6, 16}, all_reduce}, {{24, 26}, norm}};
+    const std::vector<Attribution> given = attribute(work, 3);
+    EXPECT_EQ(given[gemm].exclusive, 10);
+    EXPECT_EQ(given[all_reduce].exclusive, 4);
+    EXPECT_EQ(given[norm].exclusive, 2);
+    EXPECT_DOUBLE_EQ(given[gemm].split, 13);
+    EXPECT_DOUBLE_EQ(given[all_reduce].split, 7);
+    EXPECT_DOUBLE_EQ(given[norm].split, 2);
+    EXPECT_EQ(given[gemm].first, 14);
+    EXPECT_EQ(given[all_reduce].first, 6);
+    EXPECT_EQ(given[norm].first, 2);
+    EXPECT_EQ(union_length({{0, 10}, {14, 20}, {6, 16}, {24, 26}}), 22);
+    EXPECT_EQ(overlap(merged({{6, 16}}), merged({{0, 10}, {14, 20}, {24, 26}})), 6);
+}
+
 }   // namespace
 }   // namespace campaign::trace
