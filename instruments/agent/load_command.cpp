@@ -11,6 +11,7 @@
 #include "instruments/agent/load_table.hpp"
 #include "instruments/agent/write_file.hpp"
 #include "instruments/load/load.hpp"
+#include "instruments/load/vllm.hpp"
 
 namespace campaign::agent {
 namespace {
@@ -67,6 +68,17 @@ private:
     std::uint64_t next_ = 0;
 };
 
+/// A result file of vLLM's for each level that ran, one a line as its --append-result does it.
+std::string vllm_lines(const json::object& result) {
+    std::string text;
+    const json::value* const levels = result.if_contains("levels");
+    if (levels == nullptr || !levels->is_array()) return text;
+    for (const json::value& level : levels->get_array()) {
+        if (level.is_object()) text += json::serialize(load::vllm_result(result, level.get_object())) + "\n";
+    }
+    return text;
+}
+
 int by_file(Words words, std::ostream& out, std::ostream& err, const std::atomic<bool>& stop) {
     json::object result;
     const Result<std::string> text = read_text(words[0], largest_spec);
@@ -116,6 +128,7 @@ int by_options(Words words, std::ostream& out, std::ostream& err, const std::ato
     };
     if (!asked->requests_out.empty()) keep(requests.close());
     if (!asked->result_out.empty()) keep(write_whole(asked->result_out, pretty(result) + "\n"));
+    if (!asked->vllm_out.empty()) keep(write_whole(asked->vllm_out, vllm_lines(result)));
     out << (asked->as_json ? pretty(result) + "\n" : load_table(result));
     if (const json::value* error = result.if_contains("error")) err << describe(error_from_json(*error)) << '\n';
     return kept && complete(result) && any_success(result) ? as_asked : failed;

@@ -14,7 +14,7 @@ namespace campaign::agent {
 namespace {
 
 /// How the text of a value becomes a member of the specification.
-enum class Kind { text, whole, seconds, levels, most, route, off, on, requests_out, result_out, as_json };
+enum class Kind { text, whole, seconds, levels, most, route, goodput, off, on, requests_out, result_out, vllm_out, as_json };
 
 struct Option {
     std::string_view name;
@@ -22,7 +22,7 @@ struct Option {
     std::string_view member;   ///< of the specification; "" where it is none
 };
 
-constexpr std::array<Option, 20> options = {{
+constexpr std::array<Option, 23> options = {{
     {"--api", Kind::route, "route"},
     {"--model", Kind::text, "model"},
     {"--concurrency", Kind::levels, "concurrency"},
@@ -39,6 +39,9 @@ constexpr std::array<Option, 20> options = {{
     {"--unix-socket", Kind::text, "unix_socket"},
     {"--stop-at-eos", Kind::off, "ignore_eos"},
     {"--tunnelled", Kind::on, "tunnelled"},
+    {"--goodput", Kind::goodput, "goodput"},
+    {"--detailed", Kind::on, "detailed"},
+    {"--vllm-out", Kind::vllm_out, ""},
     {"--requests-out", Kind::requests_out, ""},
     {"--out", Kind::result_out, ""},
     {"--json", Kind::as_json, ""},
@@ -77,6 +80,22 @@ std::optional<json::array> levels(std::string_view text) {
     return list;
 }
 
+/// "ttft:500,tpot:20": as vLLM writes limits, in ms.
+std::optional<json::object> goodput(std::string_view text) {
+    json::object limits;
+    for (const std::string& part : split(text, ',')) {
+        const std::size_t colon = part.find(':');
+        if (colon == std::string::npos) return std::nullopt;
+        const std::string name{trim(part.substr(0, colon))};
+        const std::string value{trim(part.substr(colon + 1))};
+        double number = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+        if (error != std::errc{} || end != value.data() + value.size() || limits.contains(name)) return std::nullopt;
+        limits[name] = number;
+    }
+    return limits;
+}
+
 bool takes_value(Kind kind) {
     return kind != Kind::off && kind != Kind::on && kind != Kind::as_json;
 }
@@ -92,11 +111,18 @@ Result<void> take(const Option& option, const std::string& value, LoadAsked& ask
         case Kind::on: member = true; break;
         case Kind::as_json: asked.as_json = true; return {};
         case Kind::requests_out: asked.requests_out = value; return {};
+        case Kind::vllm_out: asked.vllm_out = value; return {};
         case Kind::result_out: asked.result_out = value; return {};
         case Kind::route:
             if (value != "chat" && value != "completions") return not_usable("chat or completions");
             member = value;
             break;
+        case Kind::goodput: {
+            auto limits = goodput(value);
+            if (!limits) return not_usable("like ttft:500,tpot:20,e2el:4000 (ms; one or more)");
+            member = std::move(*limits);
+            break;
+        }
         case Kind::whole: {
             const auto number = whole(value);
             if (!number) return not_usable("a whole number");
@@ -194,10 +220,13 @@ const char* load_help() {
            "  --duration TIME           of each level, like 90s: running requests still end\n"
            "  --warmup N                requests before the first level that do not count (0)\n"
            "  --timeout TIME            of one request (10m)\n"
+           "  --goodput ttft:MS,...     count requests that hold all of ttft, tpot, e2el (ms): request_goodput\n"
            "  --tunnelled               say in the result that the times hold a tunnel's delay\n"
            "What is kept\n"
            "  --requests-out FILE       one JSON object a line for each request, in the order of sending\n"
            "  -o, --out FILE            the result, campaign.load/1\n"
+           "  --vllm-out FILE           each level as vllm bench serve writes it, an object a line\n"
+           "  --detailed                with vLLM's lists of single requests in the result\n"
            "  --json                    the result on stdout instead of a table\n";
 }
 

@@ -12,8 +12,9 @@ namespace campaign::agent {
 struct LoadAsked {
     json::object spec;          ///< campaign.load-spec/1, not yet checked: parse_spec owns what a number may be
     std::string requests_out;   ///< one JSON object a line for each request; "" for none
-    std::string result_out;     ///< campaign.load/1; "" for none
-    bool as_json = false;       ///< campaign.load/1 on stdout instead of the table
+    std::string result_out;
+    std::string vllm_out;   ///< vLLM's own result format, a level a line; "" for none
+    bool as_json = false;   ///< campaign.load/1 on stdout instead of the table
 };
 
 /// `words`: a URL and options, in any order; "--name value" and "--name=value" are the same. Errors: usage, with the nearest

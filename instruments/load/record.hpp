@@ -30,6 +30,8 @@ struct RequestRecord {
     std::optional<Stamp> first_output;   ///< first content or tool call, reasoning not counted
     std::optional<Stamp> last_token;     ///< last token-bearing event: end-to-end latency
     std::optional<Stamp> stream_end;     ///< [DONE] or end of body
+    std::optional<Stamp> last_choice;    ///< last event with choices: the end of a request by vLLM's rule
+    std::vector<Stamp> choice_gaps;      ///< between events with choices
     std::vector<Stamp> gaps;             ///< between token-bearing events; 0 within one read
     std::uint64_t token_events = 0;
     std::uint64_t coalesced_events = 0;   ///< how many gaps are 0

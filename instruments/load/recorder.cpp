@@ -113,7 +113,9 @@ bool Recorder::event(std::string_view data, Stamp at) {
     }
     if (facts.usage) record_.usage = facts.usage;
     if (!facts.has_choices) return true;
+    if (record_.last_choice) record_.choice_gaps.push_back(at - *record_.last_choice);
     if (!record_.first_choice) record_.first_choice = at;
+    record_.last_choice = at;
     if (facts.bears_token()) token(facts, at);
     if (facts.finish_reason.empty()) return true;
     record_.finish_reason = printable(facts.finish_reason, 64);

@@ -1,6 +1,7 @@
 #include "instruments/load/result.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace campaign::load {
 
@@ -10,6 +11,7 @@ void LevelTally::add(const RequestRecord& record) {
         ++cancelled_;
         return;
     }
+    vllm_.add(record);
     reasoning_ = reasoning_ || record.reasoning_seen;
     for (const std::string& warning : record.warnings) ++warnings_[warning];
     if (!record.success()) {
@@ -50,6 +52,8 @@ LevelPoint LevelTally::point(double duration_s) const {
 json::object LevelTally::to_json(double duration_s, const ClientHealth& client) const {
     const auto rate = [&](std::uint64_t count) { return duration_s > 0 ? static_cast<double>(count) / duration_s : 0; };
     json::object out;
+    vllm_.into(out, duration_s);
+    out["max_concurrency"] = concurrency_;
     out["concurrency"] = concurrency_;
     out["status"] = not_run_.empty() ? "run" : "not_run";
     out["reason"] = not_run_.empty() ? json::value(nullptr) : json::value(not_run_);
@@ -106,9 +110,25 @@ json::object LevelTally::to_json(double duration_s, const ClientHealth& client) 
 
 json::value to_json(const std::optional<Summary>& summary) {
     if (!summary) return nullptr;
-    return json::object{{"n", summary->n},     {"mean", summary->mean}, {"sd", summary->sd},
-                        {"p50", summary->p50}, {"p90", summary->p90},   {"p95", summary->p95},
-                        {"p99", summary->p99}, {"min", summary->min},   {"max", summary->max}};
+    json::object intervals, certified;
+    constexpr std::array names{"p50", "p90", "p95", "p99"};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const Summary::Sureness& sure = summary->sure[i];
+        const auto end = [](std::optional<double> value) { return value ? json::value(*value) : json::value(nullptr); };
+        intervals[names[i]] = json::array{end(sure.low), end(sure.high)};
+        certified[names[i]] = sure.certified;
+    }
+    return json::object{{"n", summary->n},
+                        {"mean", summary->mean},
+                        {"sd", summary->sd},
+                        {"p50", summary->p50},
+                        {"p90", summary->p90},
+                        {"p95", summary->p95},
+                        {"p99", summary->p99},
+                        {"min", summary->min},
+                        {"max", summary->max},
+                        {"interval", std::move(intervals)},
+                        {"certified", std::move(certified)}};
 }
 
 json::value to_json(const std::optional<Plateau>& plateau) {

@@ -9,6 +9,7 @@
 
 #include "instruments/load/record.hpp"
 #include "instruments/load/stats.hpp"
+#include "instruments/load/vllm.hpp"
 
 namespace campaign::load {
 
@@ -24,7 +25,10 @@ inline constexpr double busy_cpu_share = 0.9;
 /// Adds up one level. Keeps numbers only, no texts and no records.
 class LevelTally {
 public:
-    explicit LevelTally(std::uint32_t concurrency) : concurrency_{concurrency} {}
+    explicit LevelTally(std::uint32_t concurrency, VllmAsk ask = {}) : concurrency_{concurrency}, vllm_{std::move(ask)} {}
+
+    /// Second 0 of the level, on the clock of RequestRecord::started.
+    void begin(Stamp at) { vllm_.begin(at); }
 
     void add(const RequestRecord& record);
     void note(std::string text) { notes_.push_back(std::move(text)); }
@@ -49,6 +53,7 @@ private:
     std::vector<double> ttft_, ttft_first_choice_, ttfo_, tpot_, itl_, e2el_;
     std::vector<std::string> notes_;
     std::string not_run_;
+    VllmTally vllm_;
 };
 
 [[nodiscard]] json::value to_json(const std::optional<Summary>& summary);

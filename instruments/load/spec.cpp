@@ -15,10 +15,11 @@ Error bad(std::string what, std::string next = {}) {
     return Error{ErrorKind::invalid, "the load specification is not usable: " + std::move(what), "", "", std::move(next)};
 }
 
-constexpr std::array<std::string_view, 18> known = {
-    "schema",      "url",  "unix_socket",       "route",           "model",        "api_key_file",
-    "concurrency", "auto", "requests",          "duration_s",      "input_tokens", "output_tokens",
-    "ignore_eos",  "seed", "request_timeout_s", "warmup_requests", "tunnelled",    "notes"};
+constexpr std::array<std::string_view, 20> known = {"schema",     "url",          "unix_socket",       "route",
+                                                    "model",      "api_key_file", "concurrency",       "auto",
+                                                    "requests",   "duration_s",   "input_tokens",      "output_tokens",
+                                                    "ignore_eos", "seed",         "request_timeout_s", "warmup_requests",
+                                                    "tunnelled",  "notes",        "goodput",           "detailed"};
 
 /// Reads members one by one; the first fault is kept.
 class Members {
@@ -91,6 +92,25 @@ void read_levels(Members& members, Spec& spec) {
     }
     if (spec.concurrency.empty() && !spec.auto_max && members.fault.empty())
         members.fault = "it names no 'concurrency' and no 'auto'";
+}
+
+void read_goodput(Members& members, Spec& spec) {
+    const json::value* const found = members.find("goodput");
+    if (found == nullptr) return;
+    const auto wrong = [&] { members.complain("goodput", R"(like {"ttft": 500, "tpot": 20, "e2el": 4000}: ms, above 0)"); };
+    if (!found->is_object() || found->get_object().empty()) return wrong();
+    Goodput limits;
+    for (const auto& [name, value] : found->get_object()) {
+        boost::system::error_code failed;
+        const double number = value.is_number() ? value.to_number<double>(failed) : 0;
+        std::optional<double>* const limit = name == "ttft"   ? &limits.ttft_ms
+                                             : name == "tpot" ? &limits.tpot_ms
+                                             : name == "e2el" ? &limits.e2el_ms
+                                                              : nullptr;
+        if (limit == nullptr || failed || !std::isfinite(number) || number <= 0) return wrong();
+        *limit = number;
+    }
+    spec.goodput = limits;
 }
 
 }   // namespace
@@ -175,6 +195,8 @@ Result<Spec> parse_spec(std::string_view json_text) {
     members.seconds("request_timeout_s", spec.request_timeout_s);
     members.whole("warmup_requests", spec.warmup_requests, 0, 100000);
     members.flag("tunnelled", spec.tunnelled);
+    members.flag("detailed", spec.detailed);
+    read_goodput(members, spec);
     std::uint64_t requests = 0;
     double duration = 0;
     members.whole("requests", requests, 1, 100'000'000);

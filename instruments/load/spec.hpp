@@ -27,6 +27,11 @@ struct Url {
 
 enum class Route { completions, chat };
 
+/// Limits that a request must all hold to be a good one (`vllm bench serve --goodput`), in ms.
+struct Goodput {
+    std::optional<double> ttft_ms, tpot_ms, e2el_ms;
+};
+
 struct Spec {
     Url url;
     std::optional<std::string> unix_socket;   ///< connect here instead of to the url's host
@@ -43,6 +48,8 @@ struct Spec {
     std::uint64_t seed = 1;
     double request_timeout_s = 600;
     std::uint32_t warmup_requests = 1;
+    std::optional<Goodput> goodput;
+    bool detailed = false;    ///< vLLM's lists of single requests in the result
     bool tunnelled = false;   ///< the numbers hold a tunnel's delay too: said in the result
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/load/ranks.hpp"
+
 namespace campaign::load {
 
 std::optional<double> percentile(std::span<const double> ascending, double q) {
@@ -30,6 +32,13 @@ std::optional<Summary> summarize(std::vector<double> values) {
     out.p90 = *percentile(values, 90);
     out.p95 = *percentile(values, 95);
     out.p99 = *percentile(values, 99);
+    constexpr std::array quantiles{0.5, 0.9, 0.95, 0.99};
+    for (std::size_t i = 0; i < quantiles.size(); ++i) {
+        const RankInterval ranks = rank_interval(out.n, quantiles[i]);
+        if (ranks.low) out.sure[i].low = values[*ranks.low - 1];
+        if (ranks.high) out.sure[i].high = values[*ranks.high - 1];
+        out.sure[i].certified = certifiable(out.n, quantiles[i]);
+    }
     return out;
 }
 

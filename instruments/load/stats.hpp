@@ -1,6 +1,7 @@
 #pragma once
 // Numbers over many requests.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +18,12 @@ struct Summary {
     double mean = 0;
     double sd = 0;   ///< population standard deviation, as vLLM and numpy give it
     double min = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;
+    /// How sure p50, p90, p95 and p99 are, in this order (ranks.hpp).
+    struct Sureness {
+        std::optional<double> low, high;   ///< ends of the 95 % interval
+        bool certified = false;
+    };
+    std::array<Sureness, 4> sure{};
 };
 
 /// Nothing when nothing was measured: a zero would be an invention.

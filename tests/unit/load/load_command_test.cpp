@@ -62,6 +62,8 @@ TEST(LoadOptions, EachOptionIsAMemberOfTheSpecification) {
         {{"--unix-socket", "/s"}, "unix_socket", R"("/s")"},
         {{"--stop-at-eos"}, "ignore_eos", "false"},
         {{"--tunnelled"}, "tunnelled", "true"},
+        {{"--detailed"}, "detailed", "true"},
+        {{"--goodput", "ttft:500,tpot:20"}, "goodput", R"({"ttft":5E2,"tpot":2E1})"},
     };
     for (const Row& row : rows) {
         const auto asked = read_load_options(with(row.words));
@@ -89,6 +91,7 @@ TEST(LoadOptions, WhatIsWrongIsSaidWithTheWayOn) {
     EXPECT_THAT(refused(with({"--duration", "soon"})), HasSubstr("a time like 90s"));
     EXPECT_THAT(refused(with({"--seed", "1", "--seed", "2"})), HasSubstr("given twice"));
     EXPECT_THAT(refused(with({"--json=yes"})), HasSubstr("takes no value"));
+    EXPECT_THAT(refused(with({"--goodput", "ttft=5"})), HasSubstr("like ttft:500"));
     EXPECT_THAT(refused(with({"--api", "soap"})), HasSubstr("chat or completions"));
     EXPECT_THAT(refused(with({"http://other"})), HasSubstr("one server at a time"));
     EXPECT_THAT(refused(with({"--bad\x1b[31m"})), Not(HasSubstr("\x1b")));
@@ -128,7 +131,7 @@ TEST_F(LoadCommand, LeavesTheRecordsInTheOrderOfSendingTheResultAndATable) {
     const ReplayServer server(three_tokens());
     const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
     EXPECT_EQ(call({url, "--model", "m", "--concurrency", "1,4", "--requests", "10", "--requests-out", path("r.jsonl"), "-o",
-                    path("result.json")}),
+                    path("result.json"), "--vllm-out", path("vllm.jsonl"), "--detailed"}),
               0)
         << err_.str();
     std::istringstream lines{file("r.jsonl")};
@@ -148,6 +151,15 @@ TEST_F(LoadCommand, LeavesTheRecordsInTheOrderOfSendingTheResultAndATable) {
     EXPECT_EQ(result->at("levels").as_array().size(), 2U);
     EXPECT_EQ(int_at(*result, "warmup_requests"), 0);
     EXPECT_EQ(server.requests().size(), 20U);
+    std::istringstream vllm{file("vllm.jsonl")};
+    for (const int concurrency : {1, 4}) {
+        ASSERT_TRUE(std::getline(vllm, line));
+        const auto level = parse_json(line, "level");
+        ASSERT_TRUE(level);
+        EXPECT_EQ(int_at(*level, "max_concurrency"), concurrency);
+        EXPECT_EQ(int_at(*level, "total_output_tokens"), 30);
+        EXPECT_EQ(level->at("itls").as_array().size(), 10U);
+    }
     EXPECT_THAT(out_.str(), AllOf(HasSubstr("TTFT ms"), HasSubstr("     4     10      0")));
     EXPECT_THAT(err_.str(), HasSubstr("concurrency 4: 10 completed, 0 failed"));
 }

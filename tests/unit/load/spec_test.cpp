@@ -40,6 +40,9 @@ TEST(LoadSpec, SaysWhatIsWrong) {
         {with(R"(,"concurrency":[1],"duration_s":-1)"), "duration_s"},
         {with(R"(,"concurrency":[1],"ignore_eos":"yes")"), "ignore_eos"},
         {with(R"(,"concurrency":[1],"output_token":5)"), "output_token"},
+        {with(R"(,"concurrency":[1],"goodput":{})"), "goodput"},
+        {with(R"(,"concurrency":[1],"goodput":{"itl":5})"), "goodput"},
+        {with(R"(,"concurrency":[1],"goodput":{"ttft":-5})"), "goodput"},
         {R"({"schema":"campaign.load-spec/1","url":"http://h","concurrency":[1]})", "model"},
         {R"({"schema":"campaign.load-spec/2","url":"http://h","model":"m","concurrency":[1]})", "schema"},
     };

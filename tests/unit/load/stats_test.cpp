@@ -33,6 +33,17 @@ TEST(Summary, SortsAndUsesThePopulationsDeviation) {
     EXPECT_DOUBLE_EQ(got->p50, 4.5);
 }
 
+TEST(Summary, SaysHowSureItsPercentilesAre) {
+    std::vector<double> hundred(100);
+    for (std::size_t i = 0; i < hundred.size(); ++i) hundred[i] = static_cast<double>(i + 1);
+    const auto got = summarize(hundred);
+    EXPECT_EQ(got->sure[0].low, 40);
+    EXPECT_EQ(got->sure[0].high, 61);
+    EXPECT_TRUE(got->sure[1].certified);
+    EXPECT_FALSE(got->sure[3].certified);
+    EXPECT_FALSE(got->sure[3].high) << "100 samples have no upper bound for a p99";
+}
+
 TEST(Plateau, IsTheLowestLevelThatNoHigherOneBeats) {
     const auto got = find_plateau({{1, 100}, {2, 190}, {4, 300}, {8, 306}, {16, 310}});
     ASSERT_TRUE(got);
