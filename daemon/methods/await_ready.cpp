@@ -26,19 +26,37 @@ public:
     Async<Outcome> run() {
         using namespace asio::experimental::awaitable_operators;
         co_await load_history();
-        std::variant<Outcome, std::monostate> ended;
+        std::variant<Watched, std::monostate> ended;
         try {
-            ended = co_await (watch() || follow());
+            ended = co_await (watched() || follow());
         } catch (const asio::multiple_exceptions& both) {   // a cancel ends both, and each says so
             std::rethrow_exception(both.first_exception());
         }
-        Outcome outcome = ended.index() == 0 ? std::get<0>(std::move(ended))
+        if (ended.index() == 0 && std::get<0>(ended).thrown) std::rethrow_exception(std::get<0>(ended).thrown);
+        Outcome outcome = ended.index() == 0 ? std::get<0>(std::move(ended)).outcome
                                              : Outcome::from(Error{ErrorKind::bug, "the log's follower ended", "", "", ""});
         co_await close(outcome);
         co_return outcome;
     }
 
 private:
+    struct Watched {
+        Outcome outcome;
+        std::exception_ptr thrown;
+    };
+
+    /// The watch, whose end is an end however it comes. `||` cancels and joins the other side only when one *returns*: after
+    /// a throw it would wait for the follower, which never ends by itself.
+    Async<Watched> watched() {
+        Watched end;
+        try {
+            end.outcome = co_await watch();
+        } catch (...) {
+            end.thrown = std::current_exception();
+        }
+        co_return end;
+    }
+
     [[nodiscard]] Clock& clock() const { return scope_.clock(); }
     [[nodiscard]] Seconds elapsed() const { return Seconds{clock().wall() - engine::wall_time(step_.start_.at)}; }
 

@@ -6,6 +6,41 @@ namespace campaign::methods {
 
 using servers::Server;
 
+ServerStart server_start(const json::object& facts) {
+    ServerStart start;
+    start.invocation = string_at(facts, "invocation").value_or("");
+    start.boot_id = string_at(facts, "boot_id").value_or("");
+    return start;
+}
+
+std::optional<std::string> ended_since(const ServerStart& then, const host::ServiceState& now) {
+    if (!then.boot_id.empty() && !now.boot_id.empty() && then.boot_id != now.boot_id) {
+        return "the host was rebooted, boot " + printable(then.boot_id.substr(0, 8), 8) + ".. -> " +
+               printable(now.boot_id.substr(0, 8), 8) + "..";
+    }
+    if (!then.invocation.empty() && !now.invocation.empty() && then.invocation != now.invocation) {
+        return "the server was restarted, invocation " + printable(then.invocation.substr(0, 8), 8) + ".. -> " +
+               printable(now.invocation.substr(0, 8), 8) + "..";
+    }
+    if (now.active == "failed" || now.active == "inactive")
+        return "the server has ended, ActiveState=" + now.active + " Result=" + printable(now.result, 60);
+    return std::nullopt;
+}
+
+ServerStart ProfileRequest::wanted(const json::object& before) const {
+    return profiled_.invocation.empty() ? server_start(before) : profiled_;
+}
+
+Outcome ProfileRequest::lost(const std::string& how) const {
+    Outcome outcome = Outcome::from(
+        Error{ErrorKind::conflict,
+              start_ ? on_host() + " did not stay up while its profiler was started"
+                     : "the profile of " + on_host() + " was lost with a restart that is not ours",
+              "a profile ends with the process that it runs in, and its traces are written only by a stop", how, ""});
+    outcome.value["lost"] = true;
+    return outcome;
+}
+
 json::object ProfileRequest::input() const {
     json::object object = ServiceStep::input();
     object["tag"] = tag_;
@@ -21,11 +56,20 @@ Async<Result<json::object>> ProfileRequest::before(Scope& scope) {
     json::object seen;
     seen["cursor"] = *cursor;
     seen["invocation"] = state->invocation;
+    seen["boot_id"] = state->boot_id;
     seen["at"] = engine::micros(scope.clock().wall());
     co_return seen;
 }
 
-Async<Outcome> ProfileRequest::act(Scope& scope, const json::object&) {
+Async<Outcome> ProfileRequest::act(Scope& scope, const json::object& before) {
+    const ServerStart meant = wanted(before);
+    const Result<host::ServiceState> state = co_await link().manager->look(unit());
+    if (!state) {
+        Error error = state.error();
+        if (error.kind == ErrorKind::in_doubt) error.kind = ErrorKind::unreachable;   // only a look was lost
+        co_return Outcome::from(std::move(error));
+    }
+    if (const auto how = ended_since(meant, *state)) co_return lost(*how);
     const Result<std::unique_ptr<Server>> server = servers::make_server(kind_, scope.world().http);
     if (!server) co_return Outcome::from(server.error());
     const Result<servers::Endpoint> at = co_await endpoint(link());
@@ -47,7 +91,16 @@ Async<Outcome> ProfileRequest::act(Scope& scope, const json::object&) {
     facts["status"] = response->status;
     facts["took_ms"] = std::chrono::duration_cast<Millis>(scope.clock().mono() - began).count();
     facts["tag"] = tag_;
+    facts["invocation"] = meant.invocation;
+    facts["boot_id"] = meant.boot_id;
     if (response->status >= 200 && response->status < 300) {
+        // Whose answer was it? A server started meanwhile answers a stop with 200 too, having nothing to stop.
+        const Result<host::ServiceState> behind = co_await link().manager->look(unit());
+        if (!behind) {
+            co_return Outcome::from(Error{ErrorKind::in_doubt, "which start of " + on_host() + " answered is not known",
+                                          behind.error().what, "", ""});
+        }
+        if (const auto how = ended_since(meant, *behind)) co_return lost(*how);
         co_return Outcome::done(std::move(facts),
                                 std::to_string(response->status) + " after " + format_span(scope.clock().mono() - began));
     }
@@ -72,6 +125,8 @@ Async<Outcome> ProfileRequest::act(Scope& scope, const json::object&) {
 Async<Confirmation> ProfileRequest::confirm(Scope& scope, const json::object& before) {
     Confirmation seen;
     seen.value["tag"] = tag_;
+    seen.value["invocation"] = wanted(before).invocation;
+    seen.value["boot_id"] = wanted(before).boot_id;
     const MonoTime until = scope.clock().mono() + (start_ ? Millis{std::chrono::minutes{2}} : limit_);
     bool asked_for_a_sign = false;
     for (;;) {
@@ -80,12 +135,9 @@ Async<Confirmation> ProfileRequest::confirm(Scope& scope, const json::object& be
             seen.evidence = "no answer from " + host() + ": " + state.error().what;
             co_return seen;
         }
-        if (state->invocation != string_at(before, "invocation").value_or("")) {
-            seen.is = start_ ? Confirmation::Is::not_done : Confirmation::Is::done;
-            if (start_) {
-                seen.is = Confirmation::Is::cannot_tell;   // the server that it was sent to is gone
-            }
-            seen.evidence = "the server was restarted meanwhile: no profile runs in it";
+        if (const auto how = ended_since(wanted(before), *state)) {
+            seen.is = Confirmation::Is::not_done;   // and act() says what was lost, without sending anything
+            seen.evidence = *how;
             co_return seen;
         }
         std::string cursor = string_at(before, "cursor").value_or("");
@@ -184,9 +236,15 @@ Async<Result<void>> end_left_profile(Campaign& campaign, const storage::UndoRow&
                         false,
                         tag_of(campaign, path),
                         std::chrono::minutes{60}};
+    for (const auto& [step_path, row] : campaign.memo) {   // only what is known to have started can be known as lost
+        if (row.id == undo.step && row.state == storage::StepState::done)
+            stop.meant_for(server_start(engine::outcome_from(row).value));
+    }
     const Outcome stopped = co_await track.perform(stop);
-    if (!stopped) co_return stopped.error;
-    co_await close_undos(campaign, undo.kind, "the profile left running was ended: " + stopped.evidence);
+    const bool lost = bool_at(stopped.value, "lost").value_or(false);
+    if (!stopped && !lost) co_return stopped.error;
+    co_await close_undos(campaign, undo.kind,
+                         (lost ? "no profile is left: " : "the profile left running was ended: ") + stopped.evidence);
     co_return Result<void>{};
 }
 

@@ -1,13 +1,31 @@
 #pragma once
 // start_profile and stop_profile: transitions of the server that must happen once.
 
+#include <optional>
 #include <string>
 
 #include "daemon/methods/service_step.hpp"
 
 namespace campaign::methods {
 
+/// One start of a server. A profile lives and dies with it.
+struct ServerStart {
+    std::string invocation;
+    std::string boot_id;
+};
+
+/// The start that a look at the service, or the facts of a started profile, speak of; empty members where they say nothing.
+[[nodiscard]] ServerStart server_start(const json::object& facts);
+
+/// What has ended `then`, in words ("the server was restarted, invocation 0a0a.. -> 0b0b.."); nothing while it still runs.
+/// Pure.
+[[nodiscard]] std::optional<std::string> ended_since(const ServerStart& then, const host::ServiceState& now);
+
 /// One POST to the server's profiler. Confirmed from the server's own log: the request carries a tag that no other has.
+///
+/// It is meant for one start of the server: `profiled` (the one that the profile to be stopped was started in), else the one
+/// seen before the request. When that start has ended, the outcome is `conflict` with the fact "lost": no profile of ours
+/// runs, and none was written.
 class ProfileRequest : public ServiceStep {
 public:
     ProfileRequest(Campaign& campaign, std::string service, std::string kind, bool start, std::string tag, Millis limit)
@@ -30,7 +48,14 @@ public:
     Async<Outcome> act(Scope& scope, const json::object& before) override;
     Async<Confirmation> confirm(Scope& scope, const json::object& before) override;
 
+    /// For a stop: the start that the profile was started in.
+    void meant_for(ServerStart profiled) { profiled_ = std::move(profiled); }
+
 private:
+    [[nodiscard]] ServerStart wanted(const json::object& before) const;
+    [[nodiscard]] Outcome lost(const std::string& how) const;
+
+    ServerStart profiled_;
     std::string kind_;
     std::string tag_;
     Millis limit_;

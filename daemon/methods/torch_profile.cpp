@@ -63,9 +63,11 @@ Async<Result<PhaseResult>> torch_profile(Campaign& campaign, const plans::Phase&
     // Sent once, also when the load failed: a running profile slows the server down and fills its memory.
     ProfileRequest stop{campaign,          facts.service, facts.server_kind, false, tag_of(campaign, phase.name + "/stop"),
                         capture.stop_limit};
+    stop.meant_for(server_start(started.value));
     const Outcome stopped = co_await track.perform(stop);
+    const bool lost = bool_at(stopped.value, "lost").value_or(false);
+    if (in_production && (stopped || lost)) co_await close_undos(campaign, "profile-ended", stopped.evidence);
     if (!stopped) co_return stopped.error;
-    if (in_production) co_await close_undos(campaign, "profile-ended", stopped.evidence);
     if (!loaded) co_return loaded.error();
 
     AwaitTraces await{campaign, facts.service,    facts.server_kind,       session.trace_dir,

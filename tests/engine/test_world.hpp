@@ -84,7 +84,9 @@ public:
 /// One campaign over one journal; `restart` is what a crash and a new start of the daemon do to memory.
 class TestWorld {
 public:
-    TestWorld() {
+    explicit TestWorld(plans::Plan plan = {}, std::unique_ptr<Transport> transport = std::make_unique<NoTransport>(),
+                       std::unique_ptr<http::Client> http = std::make_unique<NoHttp>())
+        : plan_{std::move(plan)}, transport_{std::move(transport)}, http_{std::move(http)} {
         std::string pattern = (std::filesystem::temp_directory_path() / "campaign-engine-XXXXXX").string();
         folder_ = ::mkdtemp(pattern.data());
         auto journal = storage::Journal::open(folder_ / "journal.db");
@@ -96,7 +98,7 @@ public:
         row.state = "running";
         journal_.emplace(std::move(*journal), std::move(*reader));
         vault_.emplace(std::move(*vault));
-        world_.emplace(World{clock, random, *journal_, transport_, http_, *vault_, "campaign-agent", "0123456789abcdef"});
+        world_.emplace(World{clock, random, *journal_, *transport_, *http_, *vault_, "campaign-agent", "0123456789abcdef"});
         auto added = std::make_shared<storage::Id>();
         run([&]() -> Async<void> {
             storage::Writer::Work work = [row, added](storage::Journal& to) -> Result<void> {
@@ -126,7 +128,7 @@ public:
         storage::CampaignRow row;
         row.id = id_;
         row.name = "k25";
-        campaign_ = std::make_unique<Campaign>(*world_, row, plans::Plan{});
+        campaign_ = std::make_unique<Campaign>(*world_, row, plan_);
         const auto steps = journal_->reader().steps(id_);
         if (!steps) throw std::runtime_error(steps.error().what);
         for (const storage::StepRow& step : *steps) campaign_->memo.emplace(step.path, step);
@@ -166,8 +168,9 @@ public:
 
 private:
     std::filesystem::path folder_;
-    NoTransport transport_;
-    NoHttp http_;
+    plans::Plan plan_;
+    std::unique_ptr<Transport> transport_;
+    std::unique_ptr<http::Client> http_;
     std::optional<InlineJournal> journal_;
     std::optional<storage::Vault> vault_;
     std::optional<World> world_;
