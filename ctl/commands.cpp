@@ -225,6 +225,14 @@ std::vector<Command> make_table() {
                      {},
                      {{"campaignctl check trace.json.gz", ""}},
                      true});
+    table.push_back(
+        {"micro",
+         Group::instruments,
+         "a step's operations from config.json, and its latency budget",
+         "",
+         {},
+         {{"campaignctl micro shapes --tp 8 --gpu H200 CONFIG_DIR", ""}, {"campaignctl micro reconcile budget.json", ""}},
+         true});
     table.push_back({"completion",
                      Group::other,
                      "the completion script of a shell",

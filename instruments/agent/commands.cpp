@@ -14,6 +14,7 @@ constexpr std::string_view help =
     "campaign-agent check FILE...                      is a trace whole?\n"
     "campaign-agent startup [--json] [--now T] [--year Y] [--follow] FILE\n"
     "                                                  what a server's start-up log says (-: standard input)\n"
+    "campaign-agent micro shapes|reconcile ...         a step's operations and its latency budget: micro --help\n"
     "campaign-agent version\n";
 
 }   // namespace
@@ -31,6 +32,7 @@ int run(Words arguments, std::ostream& out, std::ostream& err, const std::atomic
     if (command == "analyze") return analyze_command(words, out, err);
     if (command == "check") return check_command(words, out, err);
     if (command == "startup") return startup_command(words, out, err);
+    if (command == "micro") return micro_command(words, out, err);
     if (command == "version" || command == "--version") {
         out << "campaign-agent " CAMPAIGN_VERSION "\n";
         return as_asked;

@@ -14,6 +14,7 @@ using Words = std::span<const std::string>;
 [[nodiscard]] int analyze_command(Words words, std::ostream& out, std::ostream& err);
 [[nodiscard]] int check_command(Words words, std::ostream& out, std::ostream& err);
 [[nodiscard]] int startup_command(Words words, std::ostream& out, std::ostream& err);
+[[nodiscard]] int micro_command(Words words, std::ostream& out, std::ostream& err);
 
 [[nodiscard]] int wrong_usage(std::ostream& err, const std::string& why);
 
