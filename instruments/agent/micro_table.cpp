@@ -51,17 +51,17 @@ std::string header(const micro::Step& step, const std::string& name) {
 }
 
 std::string gemm_rows(const micro::Step& step) {
-    std::string text = "  " + left("operation", 19) + right("count", 6) + right("M", 7) + right("N", 8) + right("K", 8) +
-                       "  " + left("weights", 10) + right("read a step", 13) + right("share", 7) + "\n";
+    std::string text = "  " + left("operation", 18) + right("count", 6) + right("M", 7) + right("N", 8) + right("K", 8) +
+                       "  " + left("weights", 10) + right("read a step", 12) + right("share", 7) + "\n";
     const double all = step.read_bytes();
     for (const micro::Gemm& gemm : step.gemms) {
         const double each = static_cast<double>(gemm.weight_bytes) * static_cast<double>(gemm.count());
         const double read = gemm.experts ? each * gemm.experts->distinct : each;
         const std::string rows =
             gemm.m ? std::to_string(*gemm.m) : "~" + fixed(gemm.experts->rows / gemm.experts->distinct, 1);
-        text += "  " + left(gemm.name, 19) + right(std::to_string(gemm.count()), 6) + right(rows, 7) +
+        text += "  " + left(gemm.name, 18) + right(std::to_string(gemm.count()), 6) + right(rows, 7) +
                 right(std::to_string(gemm.n), 8) + right(std::to_string(gemm.k), 8) + "  " +
-                left(std::string{to_string(gemm.format)}, 10) + right(bytes(read), 13) +
+                left(std::string{to_string(gemm.format)}, 10) + right(bytes(read), 12) +
                 right(fixed(100 * read / all, 1) + "%", 7) + "\n";
     }
     for (const micro::Gemm& gemm : step.gemms) {
