@@ -92,37 +92,4 @@ inline constexpr std::string_view stream = R"sh(export LC_ALL=C
 tail -c "+$2" -- "$1" | head -c "$3"
 )sh";
 
-/// $1 folder, $2 name, $3 token; the lease on standard input. 75: another has it, and it is printed.
-/// The link makes the whole file appear at once, or not at all; the lock keeps a look and a removal together.
-inline constexpr std::string_view take_lease = R"sh(export LC_ALL=C
-umask 022
-mkdir -p -- "$1" || exit 73
-part=$(mktemp -- "$1/.lease.XXXXXXXX") || exit 73
-trap 'rm -f -- "$part"' EXIT
-trap 'exit 76' HUP INT TERM PIPE
-cat >"$part" && chmod 0644 -- "$part" || exit 73
-exec 9<"$1" && flock -w 20 9 || exit 76
-if ln -T -- "$part" "$1/$2" 2>/dev/null; then exit 0; fi
-[ -e "$1/$2" ] || { ln -T -- "$part" "$1/$2" && exit 0; exit 73; }
-if [ "$(head -n 1 -- "$1/$2")" = "$3" ]; then mv -T -f -- "$part" "$1/$2" || exit 73; exit 0; fi
-head -c 4096 -- "$1/$2"
-exit 75
-)sh";
-
-/// $1 folder, $2 name. Prints the lease; nothing when there is none.
-inline constexpr std::string_view read_lease = R"sh(export LC_ALL=C
-[ -e "$1/$2" ] || exit 0
-exec head -c 4096 -- "$1/$2"
-)sh";
-
-/// $1 folder, $2 name, $3 token. Prints "released", "absent" or "other".
-inline constexpr std::string_view release_lease = R"sh(export LC_ALL=C
-[ -e "$1/$2" ] || { echo absent; exit 0; }
-exec 9<"$1" && flock -w 20 9 || exit 76
-[ -e "$1/$2" ] || { echo absent; exit 0; }
-[ "$(head -n 1 -- "$1/$2")" = "$3" ] || { echo other; exit 0; }
-rm -- "$1/$2" || exit 73
-echo released
-)sh";
-
 }   // namespace campaign::host::scripts

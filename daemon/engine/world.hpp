@@ -46,7 +46,6 @@ struct World {
     const storage::Vault& vault;
     std::filesystem::path agent;   ///< campaign-agent: copied to hosts, run beside the daemon
     std::string agent_sha256;
-    std::string holder = "campaignd";   ///< this daemon, as leases on hosts name it
 };
 
 }   // namespace campaign::engine

@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 #include "daemon/engine/perform.hpp"
 #include "daemon/methods/choose.hpp"
-#include "daemon/methods/lease.hpp"
 #include "daemon/methods/method.hpp"
 #include "daemon/methods/restore.hpp"
 #include "plans/parse.hpp"
@@ -111,10 +110,6 @@ public:
             if (!facts_.contains(phase.service)) co_await look(phase.service);
         }
         campaign_.rehearsal = &planned_;
-        for (const auto& [service, facts] : facts_) {
-            const Result<void> noted = co_await methods::take_lease(campaign_, service);
-            if (!noted) warnings_.emplace_back(describe(noted.error()));
-        }
         for (const plans::Phase& phase : campaign_.plan.phases) co_await phase_of(phase);
         co_await deeper();
         campaign_.rehearsal = nullptr;
@@ -135,10 +130,6 @@ private:
             facts_.emplace(service, assumed(campaign_.plan.services.at(service)));
             unknown_.emplace_back("what " + service + " can do and how it runs: its host was not asked");
             co_return;
-        }
-        const Result<std::optional<host::Lease>> lease = co_await methods::see_lease(campaign_, service);
-        if (lease && *lease) {
-            warnings_.emplace_back(service + " is held by " + host::in_words(**lease) + ": a campaign would wait for it");
         }
         const Result<methods::ServiceFacts> found = co_await methods::preflight(campaign_, service, true);
         if (found) {

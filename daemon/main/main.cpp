@@ -87,10 +87,7 @@ public:
         });
         transport_ = std::make_unique<SystemTransport>(context_.get_executor(), clock_, random_, options_.ssh_config);
         http_ = http::make_client(context_.get_executor());
-        char here[256] = "";
-        if (::gethostname(here, sizeof here - 1) != 0) here[0] = '\0';
-        world_.emplace(engine::World{clock_, random_, *journal_, *transport_, *http_, *vault_, *agent, *agent_hash,
-                                     "campaignd on " + std::string{here}});
+        world_.emplace(engine::World{clock_, random_, *journal_, *transport_, *http_, *vault_, *agent, *agent_hash});
         supervisor_ = std::make_unique<Supervisor>(context_.get_executor(), *world_, log_, version);
 
         api::ServerOptions server;

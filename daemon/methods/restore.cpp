@@ -5,7 +5,6 @@
 
 #include "base/text.hpp"
 #include "daemon/methods/await_ready.hpp"
-#include "daemon/methods/lease.hpp"
 #include "daemon/methods/profile_steps.hpp"
 #include "daemon/methods/session.hpp"
 
@@ -300,8 +299,7 @@ Async<void> production(Campaign& campaign, std::string service, std::string stat
     }
     int pending = 0;
     if (const auto undos = campaign.world.journal.reader().undos(campaign.row.id); undos) {
-        for (const storage::UndoRow& undo : *undos)
-            pending += undo.state == storage::UndoState::done || undo.kind == lease_undo ? 0 : 1;
+        for (const storage::UndoRow& undo : *undos) pending += undo.state == storage::UndoState::done ? 0 : 1;
     }
     json::object data;
     data["subject"] = service;
@@ -394,7 +392,7 @@ Async<Result<void>> restore_all(Campaign& campaign) {
         if (!undos) co_return undos.error();
         std::optional<Error> trouble;
         for (auto undo = undos->rbegin(); undo != undos->rend(); ++undo) {
-            if (undo->state == storage::UndoState::done || undo->kind == lease_undo) continue;   // the lease goes last
+            if (undo->state == storage::UndoState::done) continue;
             Result<void> undone = Error{};
             if (undo->kind == "profile-ended") {
                 undone = co_await end_left_profile(campaign, *undo, round);

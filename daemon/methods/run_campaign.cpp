@@ -6,7 +6,6 @@
 
 #include "base/text.hpp"
 #include "daemon/methods/choose.hpp"
-#include "daemon/methods/lease.hpp"
 #include "daemon/methods/method.hpp"
 #include "daemon/methods/restore.hpp"
 
@@ -43,8 +42,6 @@ public:
         }
         for (const plans::Phase& phase : campaign_.plan.phases) {
             if (facts_.contains(phase.service)) continue;
-            const Result<void> leased = co_await take_lease(campaign_, phase.service);
-            if (!leased) co_return leased;
             const Result<ServiceFacts> found = co_await preflight(campaign_, phase.service);
             if (!found) co_return found.error();
             facts_.emplace(phase.service, *found);
@@ -322,9 +319,7 @@ Async<Result<void>> run_phases(Campaign& campaign) {
 Async<Result<void>> put_back(Campaign& campaign) {
     const Result<void> restored = co_await restore_all(campaign);
     if (!restored) co_return restored;
-    const Result<void> verified = co_await verify_seen(campaign);
-    if (!verified) co_return verified;   // what is not proven is not let go
-    co_return co_await release_leases(campaign);
+    co_return co_await verify_seen(campaign);
 }
 
 Async<void> set_state(Campaign& campaign, std::string state, std::string detail, const Error* error) {

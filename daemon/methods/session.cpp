@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "daemon/methods/await_ready.hpp"
-#include "daemon/methods/lease.hpp"
 #include "daemon/methods/restore.hpp"
 
 namespace campaign::methods {
@@ -318,9 +317,6 @@ Async<Result<Session>> enter_mode(Campaign& campaign, std::string service, engin
     if (!wanted) co_return wanted.error();
     const Result<host::Change> change = link.manager->render(link.unit(), facts.baseline, *wanted);
     if (!change) co_return change.error();
-
-    const Result<void> leased = co_await confirm_lease(campaign, service, std::string{engine::to_string(mode)});
-    if (!leased) co_return leased.error();
 
     MakeTraceDir folder{campaign, service, session.trace_dir, facts.baseline.user};
     const Outcome made = co_await track.perform(folder);

@@ -71,7 +71,6 @@ class Host:
         return done.stdout
 
     def provision(self, load=3, **options):
-        self.run("rm", "-rf", "/run/campaign-leases")   # of a scenario that failed: its daemon is gone
         command = [str(SOURCE / "tests/hosts/provision.sh"), self.name, "--load", str(load)]
         for key, value in options.items():
             for item in value if isinstance(value, list) else [value]:
@@ -103,10 +102,6 @@ class Host:
         found = self.run("sh", "-c", "ls -d /run/systemd/system/*.d/zz-campaignd.conf /etc/systemd/system/*.d/zz-campaignd.conf "
                          "/var/lib/campaignd-host/jobs/* 2>/dev/null; systemctl list-units --all --plain --no-legend 'campaignd-*' | cut -d' ' -f1")
         return found.split()
-
-    def leases(self):
-        """Leases of campaigns on this host's units; a campaign that has not ended holds one."""
-        return self.run("sh", "-c", "ls /run/campaign-leases 2>/dev/null", fine=(0, 2)).split()
 
 
 class Daemon:

@@ -295,32 +295,6 @@ def cut_line():
     check(profiles_started(host) == 1, "exactly one profile")
 
 
-def two_daemons():
-    """Two daemons, one unit: the second campaign waits, says for whom, and goes on when the first has put production back."""
-    host = gpu1(load=2)
-    first = Daemon().start()
-    second = Daemon().start()
-    one = first.submit(plan("first", load="2s"))
-    first.wait_state(one, "waiting")
-    check(host.leases() == [f"{UNIT}.lease"], f"the first must hold the unit: {host.leases()}")
-    two = second.submit(plan("second", load="2s"))
-    second.wait_state(two, "queued")
-    shown = wait_for("the holder's name", lambda: (lambda s: s if "is held by campaign first of campaignd on" in s else None)(" ".join(second.ctl("status", two, code=None).split())))
-    print(shown)
-    check(not second.step_seen(two, "preflight/"), "the second must not look before the first has ended")
-    explained = second.ctl("plan", "explain", write(second, plan("third")), code=None)
-    check("is held by campaign first" in " ".join(explained.split()), f"explain must name the holder: {explained}")
-    second.kill()
-    second.start()
-    first.ctl("cancel", one, f"--yes={one}")
-    first.ctl("wait", one, "--timeout", "120s", code=5)
-    second.wait_state(two, "waiting")
-    second.ctl("cancel", two, f"--yes={two}")
-    second.ctl("wait", two, "--timeout", "120s", code=5)
-    check(host.leases() == [], f"no lease may be left: {host.leases()}")
-    as_found(host, 1)
-
-
 SCENARIOS = {
     "reference": reference,
     "load-fails": load_fails,
@@ -329,7 +303,6 @@ SCENARIOS = {
     "bad-access": bad_access,
     "process": process_service,
     "cut-line": cut_line,
-    "two-daemons": two_daemons,
     "nsys": nsys_capture,
 }
 for _point in ("restart", "load", "start-profile", "stop", "fetch", "restore"):
